@@ -1,0 +1,991 @@
+//! Activities → AAEP events.
+//!
+//! One AAEP session is one turn. The writer holds what is open (the state, tools, outputs, waits) and cannot emit a
+//! stream that breaks the protocol: it opens what is missing, closes what is open, chains the states. It reads no clock
+//! and draws no ids, so the same activities give the same bytes again.
+//!
+//! It never invents consent: an action that could do much harm and ran without anybody being asked is announced as
+//! having run without asking, and does not claim the risk fields that AAEP reserves for confirmed actions; they stand
+//! under `extensions.banister` instead. Waiting always defaults to reject.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::activity::{
+    Action, Activity, Ask, AskKind, Context, Decision, Ending, Gate, Outcome, Risk, Status, What,
+};
+use crate::event::time_text;
+use crate::limits::{AAEP_TERSE_CHARS, AAEP_TEXT_CHARS};
+use crate::locale::Locale;
+use crate::{id, text};
+
+/// The version written into every event.
+pub const VERSION: &str = "1.0.0";
+/// The core context.
+pub const CONTEXT: &str = "https://aaep-protocol.org/context/v1";
+/// The context that declares `extensions.banister`.
+pub const EXTENSION_CONTEXT: &str = "urn:banister:aaep-extension:v1";
+
+/// How much of an agent's name for itself is passed on.
+const NAME_CHARS: usize = 256;
+
+/// Writes one session, in one language.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Writer {
+    language: String,
+    turn: Option<Turn>,
+    /// Asks that were ever announced, and their tokens: neither is ever used twice.
+    announced: BTreeSet<String>,
+    tokens: BTreeSet<String>,
+    /// The record whose events are being numbered, and the next number.
+    seq: u64,
+    n: u32,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Turn {
+    session_id: String,
+    sequence: u64,
+    state: State,
+    last: Timestamp,
+    /// Action id → the call that was announced.
+    tools: BTreeMap<String, Call>,
+    /// Actions that may not run before a person says so.
+    held: BTreeMap<String, (Action, Gate)>,
+    /// Actions that were refused: an end that is reported all the same is not announced.
+    refused: BTreeSet<String>,
+    /// Ask id → what it asks, in the words that were announced.
+    waits: BTreeMap<String, String>,
+    output: Option<Output>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Call {
+    tool: String,
+    id: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Output {
+    message: String,
+    id: String,
+    position: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum State {
+    Idle,
+    Thinking,
+    CallingTool,
+    WritingOutput,
+    AwaitingInput,
+    Deciding,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Thinking => "thinking",
+            Self::CallingTool => "calling_tool",
+            Self::WritingOutput => "writing_output",
+            Self::AwaitingInput => "awaiting_input",
+            Self::Deciding => "deciding",
+        }
+    }
+}
+
+/// The pieces of one event on their way out.
+struct Event<'a> {
+    kind: &'static str,
+    urgency: &'static str,
+    fields: Map<String, Value>,
+    activity: &'a Activity,
+}
+
+impl Writer {
+    /// A writer in a language; a language that is not there is English.
+    pub fn new(language: &str) -> Self {
+        Self {
+            language: Locale::choose([language]).tag.to_owned(),
+            turn: None,
+            announced: BTreeSet::new(),
+            tokens: BTreeSet::new(),
+            seq: 0,
+            n: 0,
+        }
+    }
+
+    /// Whether a turn is open, so that a late joiner has something to be told.
+    pub fn is_open(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// The events of one activity.
+    pub fn write(&mut self, activity: &Activity) -> Vec<Value> {
+        if activity.origin.seq != self.seq {
+            self.seq = activity.origin.seq;
+            self.n = 0;
+        }
+        let mut out = Vec::new();
+        match &activity.what {
+            What::SessionStarted { .. } | What::Thought { .. } | What::Other { .. } => {}
+            What::SessionEnded { .. } => {
+                if self.turn.is_some() {
+                    let ending = Ending::Cancelled {
+                        by: "system".to_owned(),
+                    };
+                    self.end(activity, &ending, &mut out);
+                }
+            }
+            What::TurnStarted { request } => {
+                if self.turn.is_some() {
+                    self.end(activity, &Ending::Completed, &mut out);
+                }
+                self.begin(activity, request.as_deref(), &mut out);
+            }
+            What::TurnEnded { ending } => {
+                if self.turn.is_some() {
+                    self.end(activity, ending, &mut out);
+                }
+            }
+            What::Said {
+                message,
+                text,
+                last,
+            } => {
+                self.said(activity, message, text, *last, &mut out);
+            }
+            What::Progressed {
+                percent,
+                description,
+            } => {
+                self.progressed(activity, *percent, description.as_deref(), &mut out);
+            }
+            What::Notified { text } => {
+                if self.turn.is_some() {
+                    let agent = activity.context.agent_title();
+                    let line = self.say("aaep.notified", &[("agent", agent), ("text", text)]);
+                    self.progressed(activity, None, Some(&line), &mut out);
+                }
+            }
+            What::ActionRequested { action, gate } => {
+                self.requested(activity, action, gate.as_ref(), &mut out);
+            }
+            What::ActionEnded {
+                id,
+                tool,
+                status,
+                error,
+                duration_ms,
+                ..
+            } => {
+                let end = End {
+                    status: *status,
+                    error: error.as_deref(),
+                    ms: *duration_ms,
+                };
+                self.ended(activity, id, tool, &end, &mut out);
+            }
+            What::ActionDenied { action, .. } => {
+                self.open(activity, &mut out);
+                let line = self.say("aaep.denied", &[("tool", &action.tool)]);
+                self.refuse(activity, action, line, &mut out);
+            }
+            What::AskOpened { ask } => self.asked(activity, ask, &mut out),
+            What::AskClosed {
+                id,
+                action,
+                outcome,
+                ..
+            } => {
+                self.closed(activity, id, action.as_ref(), *outcome, &mut out);
+            }
+            What::HandedOff { reason } => {
+                self.open(activity, &mut out);
+                let fields = object([
+                    (
+                        "reason",
+                        json!(non_empty(text::for_people(reason, AAEP_TEXT_CHARS))),
+                    ),
+                    ("target_kind", json!("human")),
+                ]);
+                self.push(activity, "handoff.requested", "critical", fields, &mut out);
+            }
+        }
+        out
+    }
+
+    fn begin(&mut self, activity: &Activity, request: Option<&str>, out: &mut Vec<Value>) {
+        let origin = &activity.origin;
+        self.turn = Some(Turn {
+            session_id: id::derive(
+                "sess_",
+                &[
+                    &origin.session,
+                    &origin.seq.to_string(),
+                    &self.n.to_string(),
+                ],
+            ),
+            sequence: 0,
+            state: State::Idle,
+            last: origin.time,
+            tools: BTreeMap::new(),
+            held: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            waits: BTreeMap::new(),
+            output: None,
+        });
+        let agent = activity.context.agent_title();
+        let request = request.map(|request| text::for_people(request, AAEP_TEXT_CHARS));
+        let mut fields = Map::new();
+        match request.filter(|request| !request.is_empty()) {
+            Some(request) => {
+                let short = text::shorten(&request, 2_000);
+                let line = self.say(
+                    "aaep.session_started",
+                    &[("agent", agent), ("request", &short)],
+                );
+                fields.insert("summary_normal".into(), json!(line));
+                fields.insert("request_text".into(), json!(request));
+            }
+            None => {
+                let line = self.say("aaep.session_started_bare", &[("agent", agent)]);
+                fields.insert("summary_normal".into(), json!(line));
+            }
+        }
+        self.push(activity, "session.started", "normal", fields, out);
+        self.state(activity, State::Thinking, None, out);
+    }
+
+    /// Opens a turn where an agent acts without having been asked anything we saw.
+    fn open(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+        if self.turn.is_none() {
+            self.begin(activity, None, out);
+        }
+    }
+
+    fn end(&mut self, activity: &Activity, ending: &Ending, out: &mut Vec<Value>) {
+        self.close_output(activity, out);
+        let waiting = self
+            .turn
+            .as_ref()
+            .is_some_and(|turn| !turn.waits.is_empty());
+        if let Some(turn) = &mut self.turn {
+            turn.waits.clear();
+            turn.held.clear();
+        }
+        let agent = activity.context.agent_title();
+        if waiting {
+            let line = self.say("aaep.withdrawn", &[("agent", agent)]);
+            self.state(activity, State::Thinking, Some(line), out);
+        }
+        let open: Vec<String> = self
+            .turn
+            .iter()
+            .flat_map(|turn| turn.tools.keys())
+            .cloned()
+            .collect();
+        for action in open {
+            let end = End {
+                status: Status::Timeout,
+                error: None,
+                ms: None,
+            };
+            self.ended(activity, &action, "", &end, out);
+        }
+        let (kind, urgency, fields) = match ending {
+            Ending::Completed => {
+                let line = self.say("aaep.session_completed", &[("agent", agent)]);
+                (
+                    "session.completed",
+                    "normal",
+                    object([("summary_normal", json!(line))]),
+                )
+            }
+            Ending::Failed { message } => {
+                let error = text::for_people(message, AAEP_TERSE_CHARS);
+                let line = self.say(
+                    "aaep.session_errored",
+                    &[("agent", agent), ("error", &error)],
+                );
+                let fields = object([
+                    ("error_category", json!("unknown")),
+                    ("summary_normal", json!(line)),
+                ]);
+                ("session.errored", "critical", fields)
+            }
+            Ending::Cancelled { by } => {
+                let by = match by.as_str() {
+                    "user" => "user",
+                    "producer" => "producer",
+                    "timeout" => "timeout",
+                    _ => "system",
+                };
+                let line = self.say("aaep.session_cancelled", &[("agent", agent)]);
+                let fields = object([("cancelled_by", json!(by)), ("summary_normal", json!(line))]);
+                ("session.cancelled", "normal", fields)
+            }
+        };
+        self.push(activity, kind, urgency, fields, out);
+        self.turn = None;
+    }
+
+    fn said(
+        &mut self,
+        activity: &Activity,
+        message: &str,
+        said: &str,
+        last: bool,
+        out: &mut Vec<Value>,
+    ) {
+        self.open(activity, out);
+        let other = |turn: &Turn| {
+            turn.output
+                .as_ref()
+                .is_some_and(|open| open.message != message)
+        };
+        if self.turn.as_ref().is_some_and(other) {
+            self.close_output(activity, out);
+        }
+        self.state(activity, State::WritingOutput, None, out);
+        let n = self.n;
+        if let Some(turn) = &mut self.turn
+            && turn.output.is_none()
+        {
+            let origin = &activity.origin;
+            turn.output = Some(Output {
+                message: message.to_owned(),
+                id: id::derive(
+                    "out_",
+                    &[&origin.session, &origin.seq.to_string(), &n.to_string()],
+                ),
+                position: 0,
+            });
+        }
+        let clean = text::redact(said);
+        let pieces = split(&clean, AAEP_TEXT_CHARS);
+        let count = pieces.len();
+        for (index, piece) in pieces.into_iter().enumerate() {
+            self.chunk(activity, piece, last && index + 1 == count, out);
+        }
+        if last {
+            self.settle(activity, out);
+        }
+    }
+
+    fn chunk(&mut self, activity: &Activity, piece: &str, complete: bool, out: &mut Vec<Value>) {
+        let Some(output) = self.turn.as_mut().and_then(|turn| turn.output.as_mut()) else {
+            return;
+        };
+        let fields = object([
+            ("chunk", json!(piece)),
+            ("position", json!(output.position)),
+            ("complete", json!(complete)),
+            (
+                "coalesce_hint",
+                json!(if complete { "completion" } else { "none" }),
+            ),
+            ("output_id", json!(output.id)),
+        ]);
+        output.position += piece.chars().count();
+        if complete && let Some(turn) = &mut self.turn {
+            turn.output = None;
+        }
+        self.push(activity, "output.streaming", "normal", fields, out);
+    }
+
+    fn close_output(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+        if self.turn.as_ref().is_some_and(|turn| turn.output.is_some()) {
+            self.chunk(activity, "", true, out);
+            self.settle(activity, out);
+        }
+    }
+
+    fn progressed(
+        &mut self,
+        activity: &Activity,
+        percent: Option<f64>,
+        description: Option<&str>,
+        out: &mut Vec<Value>,
+    ) {
+        let mut progress = Map::new();
+        if let Some(percent) = percent.filter(|percent| percent.is_finite()) {
+            progress.insert("percent".into(), json!(percent.clamp(0.0, 100.0)));
+        }
+        let words = description.map(|text| text::for_people(text, AAEP_TERSE_CHARS));
+        if let Some(words) = words.filter(|words| !words.is_empty()) {
+            progress.insert("description".into(), json!(words));
+        }
+        if !progress.is_empty() {
+            self.open(activity, out);
+            let fields = object([("progress", Value::Object(progress))]);
+            self.push(activity, "progress.updated", "background", fields, out);
+        }
+    }
+
+    fn requested(
+        &mut self,
+        activity: &Activity,
+        action: &Action,
+        gate: Option<&Gate>,
+        out: &mut Vec<Value>,
+    ) {
+        self.open(activity, out);
+        self.close_output(activity, out);
+        match gate {
+            Some(gate) if gate.decision == Decision::Deny => {
+                let values = [("tool", action.tool.as_str()), ("reason", &gate.reason)];
+                let line = self.say("aaep.refused", &values);
+                self.refuse(activity, action, line, out);
+            }
+            Some(gate) if gate.decision == Decision::Ask => {
+                // It does not run before a person says so; the ask follows as its own activity.
+                if let Some(turn) = &mut self.turn {
+                    turn.held
+                        .insert(action.id.clone(), (action.clone(), gate.clone()));
+                }
+            }
+            gate => self.invoked(activity, action, gate, Confirmed::No, out),
+        }
+    }
+
+    fn invoked(
+        &mut self,
+        activity: &Activity,
+        action: &Action,
+        gate: Option<&Gate>,
+        confirmed: Confirmed,
+        out: &mut Vec<Value>,
+    ) {
+        // The same call announced twice: the first one never came to an end that we saw.
+        if self
+            .turn
+            .as_ref()
+            .is_some_and(|turn| turn.tools.contains_key(&action.id))
+        {
+            let end = End {
+                status: Status::Timeout,
+                error: None,
+                ms: None,
+            };
+            self.ended(activity, &action.id, &action.tool, &end, out);
+        }
+        let risky = gate.is_some_and(|gate| gate.irreversible || gate.risk == Risk::High);
+        let unconfirmed = risky && confirmed == Confirmed::No;
+        let accepted = (confirmed == Confirmed::Yes).then(|| {
+            let values = [
+                ("agent", activity.context.agent_title()),
+                ("tool", &action.tool),
+            ];
+            self.say("aaep.accepted", &values)
+        });
+        self.state(activity, State::CallingTool, accepted, out);
+        let key = if unconfirmed {
+            "aaep.tool_invoked_unconfirmed"
+        } else {
+            "aaep.tool_invoked"
+        };
+        let line = self.about(key, &activity.context, action);
+        let call = Call {
+            tool: tool_name(&action.tool),
+            id: id::derive(
+                "call_",
+                &[
+                    &activity.origin.session,
+                    &activity.origin.seq.to_string(),
+                    &self.n.to_string(),
+                    &action.id,
+                ],
+            ),
+        };
+        let mut fields = object([
+            ("tool", json!(call.tool)),
+            ("tool_call_id", json!(call.id)),
+            ("summary_normal", json!(line)),
+            (
+                "args_summary",
+                json!(text::for_people(&action.subject(), AAEP_TEXT_CHARS)),
+            ),
+        ]);
+        if let Some(gate) = gate {
+            if unconfirmed {
+                let facts = json!({
+                    "unconfirmed": true, "risk": gate.risk, "irreversible": gate.irreversible,
+                });
+                fields.insert("extensions".into(), json!({ "banister": facts }));
+            } else {
+                fields.insert("risk_level".into(), json!(gate.risk));
+                fields.insert("irreversible".into(), json!(gate.irreversible));
+            }
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.refused.remove(&action.id);
+            turn.tools.insert(action.id.clone(), call);
+        }
+        self.push(activity, "tool.invoked", "normal", fields, out);
+    }
+
+    fn ended(
+        &mut self,
+        activity: &Activity,
+        action: &str,
+        tool: &str,
+        end: &End<'_>,
+        out: &mut Vec<Value>,
+    ) {
+        self.open(activity, out);
+        self.close_output(activity, out);
+        let Some(turn) = &mut self.turn else { return };
+        let refused = turn.refused.contains(action) || turn.held.contains_key(action);
+        if refused && !turn.tools.contains_key(action) {
+            return;
+        }
+        let call = match turn.tools.remove(action) {
+            Some(call) => call,
+            None => {
+                // The start was not seen: it is announced now, so that the end has something to end.
+                let missing = Action::unseen(action, tool);
+                self.invoked(activity, &missing, None, Confirmed::No, out);
+                match self
+                    .turn
+                    .as_mut()
+                    .and_then(|turn| turn.tools.remove(action))
+                {
+                    Some(call) => call,
+                    None => return,
+                }
+            }
+        };
+        let (status, key) = match end.status {
+            Status::Success => ("success", "aaep.tool_completed"),
+            Status::Failure | Status::Cancelled => ("error", "aaep.tool_failed"),
+            Status::Timeout => ("timeout", "aaep.tool_timeout"),
+        };
+        let line = self.say(key, &[("tool", &call.tool)]);
+        let mut fields = object([
+            ("tool", json!(call.tool)),
+            ("tool_call_id", json!(call.id)),
+            ("status", json!(status)),
+            ("summary_normal", json!(line)),
+        ]);
+        if let Some(ms) = end.ms {
+            fields.insert("duration_ms".into(), json!(ms.min(86_400_000)));
+        }
+        if end.status != Status::Success {
+            let words = end
+                .error
+                .map(|error| text::for_people(error, AAEP_TERSE_CHARS));
+            let words = words.filter(|words| !words.is_empty()).unwrap_or(line);
+            fields.insert("error_message".into(), json!(words));
+        }
+        self.push(activity, "tool.completed", "normal", fields, out);
+        self.settle(activity, out);
+    }
+
+    fn asked(&mut self, activity: &Activity, ask: &Ask, out: &mut Vec<Value>) {
+        if !self.announced.insert(ask.id.clone()) {
+            return;
+        }
+        self.open(activity, out);
+        self.close_output(activity, out);
+        self.state(activity, State::AwaitingInput, None, out);
+        let seconds = ask
+            .deadline
+            .duration_since(activity.origin.time)
+            .as_secs()
+            .clamp(1, 86_400);
+        let mut fields = object([
+            ("reply_token", json!(self.token(activity, ask))),
+            ("timeout_seconds", json!(seconds)),
+        ]);
+        let mut asked = String::new();
+        let kind = match &ask.kind {
+            AskKind::Confirmation => {
+                asked = self.confirmation(activity, ask, &mut fields);
+                "awaiting.confirmation"
+            }
+            AskKind::Clarification { question } => {
+                let question = non_empty(text::for_people(question, AAEP_TEXT_CHARS));
+                fields.insert("question".into(), json!(question));
+                fields.insert("accepted_response_kinds".into(), json!(["freetext"]));
+                "awaiting.clarification"
+            }
+        };
+        if let Some(turn) = &mut self.turn {
+            turn.waits.insert(ask.id.clone(), asked);
+        }
+        self.push(activity, kind, "critical", fields, out);
+    }
+
+    /// The ask's own token if it is new and has AAEP's shape, else one derived from its place.
+    fn token(&mut self, activity: &Activity, ask: &Ask) -> String {
+        let mut token = id::conform("rpl_", &ask.token);
+        if self.tokens.contains(&token) {
+            let origin = &activity.origin;
+            token = id::derive(
+                "rpl_",
+                &[&origin.session, &origin.seq.to_string(), &self.n.to_string(), &ask.id],
+            );
+        }
+        self.tokens.insert(token.clone());
+        token
+    }
+
+    /// Fills a confirmation in; gives the words that say what is asked.
+    fn confirmation(
+        &self,
+        activity: &Activity,
+        ask: &Ask,
+        fields: &mut Map<String, Value>,
+    ) -> String {
+        let irreversible = ask.gate.as_ref().is_some_and(|gate| gate.irreversible);
+        let key = if irreversible {
+            "aaep.consequence_irreversible"
+        } else {
+            "aaep.consequence"
+        };
+        let mut consequence = self.say(key, &[]);
+        if let Some(gate) = &ask.gate {
+            consequence.push(' ');
+            consequence.push_str(&gate.reason);
+            fields.insert("risk_level".into(), json!(gate.risk));
+            fields.insert("irreversible".into(), json!(gate.irreversible));
+            let word = if gate.irreversible {
+                "irreversible"
+            } else {
+                "reversible"
+            };
+            fields.insert("reversibility".into(), json!(word));
+        }
+        let mut line = match &ask.action {
+            Some(action) => self.about("aaep.confirm", &activity.context, action),
+            None => {
+                let agent = activity.context.agent_title();
+                self.say("aaep.state_awaiting_input", &[("agent", agent)])
+            }
+        };
+        // The same thing asked twice at once is two questions, and must sound like two.
+        let first = line.clone();
+        let waits = self.turn.as_ref().map(|turn| &turn.waits);
+        let taken = |line: &str| waits.is_some_and(|waits| waits.values().any(|one| one == line));
+        for count in 2.. {
+            if !taken(&line) {
+                break;
+            }
+            let room = AAEP_TEXT_CHARS - 24;
+            line = format!("{} ({count})", text::shorten(&first, room));
+        }
+        fields.insert("action".into(), json!(line));
+        fields.insert("summary_normal".into(), json!(line));
+        fields.insert(
+            "consequence".into(),
+            json!(text::for_people(&consequence, AAEP_TEXT_CHARS)),
+        );
+        fields.insert("default_decision".into(), json!("reject"));
+        fields.insert("allowed_replies".into(), json!(["accept", "reject"]));
+        line
+    }
+
+    fn closed(
+        &mut self,
+        activity: &Activity,
+        ask: &str,
+        action: Option<&Action>,
+        outcome: Outcome,
+        out: &mut Vec<Value>,
+    ) {
+        let Some(turn) = &mut self.turn else { return };
+        if turn.waits.remove(ask).is_none() {
+            return;
+        }
+        self.close_output(activity, out);
+        let held = action.and_then(|action| {
+            self.turn
+                .as_mut()
+                .and_then(|turn| turn.held.remove(&action.id))
+        });
+        if outcome == Outcome::Accepted {
+            // Whatever was said in between, the wait is left by an explicit change of state.
+            self.state(activity, State::AwaitingInput, None, out);
+            if let Some((action, gate)) = held {
+                self.invoked(activity, &action, Some(&gate), Confirmed::Yes, out);
+            }
+            self.settle(activity, out);
+            return;
+        }
+        let tool = action.map_or("", |action| action.tool.as_str());
+        let values = [("agent", activity.context.agent_title()), ("tool", tool)];
+        let line = match outcome {
+            Outcome::Expired => self.say("aaep.expired", &values),
+            Outcome::Withdrawn => self.say("aaep.withdrawn", &values),
+            Outcome::Rejected | Outcome::Accepted => self.say("aaep.rejected", &values),
+        };
+        if let (Some(action), Some(turn)) = (action, &mut self.turn) {
+            turn.refused.insert(action.id.clone());
+        }
+        self.state(activity, State::AwaitingInput, None, out);
+        self.state(activity, State::Thinking, Some(line), out);
+        self.settle(activity, out);
+    }
+
+    fn refuse(&mut self, activity: &Activity, action: &Action, line: String, out: &mut Vec<Value>) {
+        self.close_output(activity, out);
+        if let Some(turn) = &mut self.turn {
+            if turn.tools.contains_key(&action.id) {
+                // It was announced as running; the refusal is its end.
+                let end = End {
+                    status: Status::Failure,
+                    error: Some(&line),
+                    ms: None,
+                };
+                self.ended(activity, &action.id.clone(), &action.tool, &end, out);
+                return;
+            }
+            turn.held.remove(&action.id);
+            turn.refused.insert(action.id.clone());
+        }
+        self.state(activity, State::Deciding, Some(line), out);
+        self.settle(activity, out);
+    }
+
+    /// Goes to the state that what is open implies.
+    fn settle(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+        let Some(turn) = &self.turn else { return };
+        let state = if !turn.waits.is_empty() {
+            State::AwaitingInput
+        } else if !turn.tools.is_empty() {
+            State::CallingTool
+        } else {
+            State::Thinking
+        };
+        self.state(activity, state, None, out);
+    }
+
+    fn state(
+        &mut self,
+        activity: &Activity,
+        to: State,
+        summary: Option<String>,
+        out: &mut Vec<Value>,
+    ) {
+        let Some(turn) = &mut self.turn else { return };
+        let from = turn.state;
+        if from == to {
+            return;
+        }
+        turn.state = to;
+        let line = summary.unwrap_or_else(|| {
+            let key = match to {
+                State::CallingTool => "aaep.state_calling_tool",
+                State::WritingOutput => "aaep.state_writing_output",
+                State::AwaitingInput => "aaep.state_awaiting_input",
+                State::Idle | State::Thinking | State::Deciding => "aaep.state_thinking",
+            };
+            self.say(key, &[("agent", activity.context.agent_title())])
+        });
+        let fields = object([
+            ("from_state", json!(from.name())),
+            ("to_state", json!(to.name())),
+            ("summary_normal", json!(line)),
+        ]);
+        let urgency = if to == State::Deciding {
+            "normal"
+        } else {
+            "background"
+        };
+        self.push(activity, "state.changed", urgency, fields, out);
+    }
+
+    fn push(
+        &mut self,
+        activity: &Activity,
+        kind: &'static str,
+        urgency: &'static str,
+        fields: Map<String, Value>,
+        out: &mut Vec<Value>,
+    ) {
+        out.extend(self.event(Event {
+            kind,
+            urgency,
+            fields,
+            activity,
+        }));
+    }
+
+    fn event(&mut self, event: Event<'_>) -> Option<Value> {
+        let origin = &event.activity.origin;
+        let n = self.n;
+        self.n += 1;
+        let locale = self.locale();
+        let turn = self.turn.as_mut()?;
+        // Time in a session never runs backwards, whatever the clock did.
+        turn.last = turn.last.max(origin.time);
+        let sequence = turn.sequence;
+        turn.sequence += 1;
+        let context = if event.fields.contains_key("extensions") {
+            json!([CONTEXT, EXTENSION_CONTEXT])
+        } else {
+            json!(CONTEXT)
+        };
+        let mut fields = object([
+            ("@context", context),
+            ("aaep_version", json!(VERSION)),
+            ("type", json!(format!("aaep:agent.{}", event.kind))),
+            (
+                "event_id",
+                json!(id::derive(
+                    "evt_",
+                    &[
+                        "aaep",
+                        &origin.session,
+                        &origin.seq.to_string(),
+                        &n.to_string()
+                    ]
+                )),
+            ),
+            ("session_id", json!(turn.session_id)),
+            ("sequence_number", json!(sequence)),
+            ("timestamp", json!(time_text(turn.last))),
+            ("producer", producer(&event.activity.context)),
+            ("urgency", json!(event.urgency)),
+            (
+                "localization_hints",
+                json!({ "primary_language": locale.tag, "text_direction": locale.direction }),
+            ),
+        ]);
+        fields.extend(event.fields);
+        Some(Value::Object(fields))
+    }
+
+    fn about(&self, key: &str, context: &Context, action: &Action) -> String {
+        let subject = text::for_people(&action.subject(), 8_000);
+        let agent = context.agent_title();
+        let values = [
+            ("agent", agent),
+            ("tool", action.tool.as_str()),
+            ("subject", &subject),
+        ];
+        self.say(key, &values)
+    }
+
+    fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
+        let line = self.locale().say(key, values);
+        text::shorten(&line, AAEP_TEXT_CHARS).into_owned()
+    }
+
+    fn locale(&self) -> Locale {
+        Locale::choose([self.language.as_str()])
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Confirmed {
+    Yes,
+    No,
+}
+
+struct End<'a> {
+    status: Status,
+    error: Option<&'a str>,
+    ms: Option<u64>,
+}
+
+fn producer(context: &Context) -> Value {
+    let mut producer = object([("agent_id", json!(non_empty(context.agent.clone())))]);
+    let optional = [
+        ("agent_name", &context.agent_name),
+        ("agent_version", &context.agent_version),
+        ("model", &context.model),
+    ];
+    for (key, value) in optional {
+        if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+            producer.insert(key.into(), json!(text::shorten(value, NAME_CHARS)));
+        }
+    }
+    Value::Object(producer)
+}
+
+/// AAEP's required texts may not be empty; a person still has to be told that there was none.
+fn non_empty(text: String) -> String {
+    if text.is_empty() {
+        "-".to_owned()
+    } else {
+        text
+    }
+}
+
+/// A name that fits AAEP's pattern for tools.
+fn tool_name(name: &str) -> String {
+    let mut fitting: String = name
+        .chars()
+        .take(255)
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-') {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    if !fitting.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        fitting.insert(0, '_');
+    }
+    fitting
+}
+
+/// Pieces of at most `limit` characters; never before a mark that belongs to the character before it.
+fn split(text: &str, limit: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((cut, _)) = rest.char_indices().nth(limit) {
+        let mut cut = cut;
+        while cut > 0
+            && rest
+                .get(cut..)
+                .and_then(|r| r.chars().next())
+                .is_some_and(joins)
+        {
+            cut = rest
+                .get(..cut)
+                .and_then(|h| h.char_indices().last())
+                .map_or(0, |(at, _)| at);
+        }
+        let (piece, tail) = match rest.split_at_checked(cut) {
+            Some(parts) if cut > 0 => parts,
+            // A text of nothing but marks is cut anyway.
+            _ => match rest
+                .char_indices()
+                .nth(limit)
+                .and_then(|(at, _)| rest.split_at_checked(at))
+            {
+                Some(parts) => parts,
+                None => break,
+            },
+        };
+        pieces.push(piece);
+        rest = tail;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+fn joins(character: char) -> bool {
+    matches!(character,
+        '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}'
+        | '\u{20d0}'..='\u{20ff}' | '\u{64b}'..='\u{65f}' | '\u{3099}' | '\u{309a}')
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "write_tests.rs"]
+mod tests;

@@ -1,0 +1,19 @@
+//! AEP 0.1: the hooks of coding agents in one shape.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`event`] | names, fields and enums of the protocol, as data |
+//! | [`check`] | what one message alone can break |
+//! | [`sequence`] | what only the order of messages can break |
+//! | [`read`] | the protocol's events → activities |
+//! | [`write`] | activities → the protocol's events |
+//! | [`mapping`] | a native hook payload → an event |
+//! | [`dialect`] | an answer → what a native hook expects |
+
+pub mod check;
+pub mod dialect;
+pub mod event;
+pub mod mapping;
+pub mod read;
+pub mod sequence;
+pub mod write;

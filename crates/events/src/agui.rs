@@ -1,0 +1,15 @@
+//! AG-UI 1.0: an agent streams to a front end.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`event`] | names, fields and enums of the protocol, as data |
+//! | [`check`] | what one message alone can break |
+//! | [`sequence`] | what only the order of messages can break |
+//! | [`read`] | the protocol's events → activities |
+//! | [`write`] | activities → the protocol's events |
+
+pub mod check;
+pub mod event;
+pub mod read;
+pub mod sequence;
+pub mod write;

@@ -1,0 +1,144 @@
+use serde_json::json;
+
+use super::*;
+
+fn codes(message: &Value) -> Vec<(&'static str, String)> {
+    event(message)
+        .into_iter()
+        .map(|finding| (finding.rule.code, finding.pointer))
+        .collect()
+}
+
+#[test]
+fn the_31_types_are_known_by_name() {
+    for kind in Type::ALL {
+        assert_eq!(Type::parse(kind.name()), Some(kind));
+    }
+}
+
+#[test]
+fn a_type_in_the_wrong_case_is_recognised() {
+    let findings = event(&json!({"type": "runFinished"}));
+    assert_eq!(
+        findings.first().unwrap().message,
+        "\"runFinished\" is not known; RUN_FINISHED is meant"
+    );
+}
+
+#[test]
+fn old_documents_mislead_in_known_ways() {
+    for (message, expected) in [
+        (
+            json!({"type": "STATE_SNAPSHOT", "state": {}}),
+            vec![("AGUI-EVT-10", "/state"), ("AGUI-EVT-05", "/snapshot")],
+        ),
+        (
+            json!({"type": "STATE_DELTA", "delta": {}}),
+            vec![("AGUI-EVT-06", "/delta")],
+        ),
+        (
+            json!({"type": "ACTIVITY_DELTA", "messageId": "a", "activityType": "x", "delta": []}),
+            vec![("AGUI-EVT-10", "/delta"), ("AGUI-EVT-05", "/patch")],
+        ),
+        (
+            json!({"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "tool"}),
+            vec![("AGUI-EVT-07", "/role")],
+        ),
+        (
+            json!({"type": "TOOL_CALL_RESULT", "messageId": "m", "toolCallId": "c", "content": {}}),
+            vec![("AGUI-EVT-06", "/content")],
+        ),
+        (
+            json!({"type": "REASONING_MESSAGE_START", "messageId": "m"}),
+            vec![("AGUI-EVT-05", "/role")],
+        ),
+        (
+            json!({"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": []}),
+            vec![("AGUI-EVT-06", "/outcome")],
+        ),
+        (
+            json!({"type": "MESSAGES_SNAPSHOT", "messages": [], "subagentRunId": "s"}),
+            vec![("AGUI-EVT-10", "/subagentRunId")],
+        ),
+    ] {
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|(code, pointer)| (code, pointer.to_owned()))
+            .collect();
+        assert_eq!(codes(&message), expected, "{message}");
+    }
+}
+
+#[test]
+fn null_is_data_where_data_may_be_anything() {
+    for message in [
+        json!({"type": "STATE_SNAPSHOT", "snapshot": null}),
+        json!({"type": "RAW", "event": null}),
+        json!({"type": "CUSTOM", "name": "n", "value": null}),
+        json!({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a", "value": null, "extra": 1}]}),
+        json!({"type": "RAW", "event": 1, "metadata": {"k": null}}),
+        json!({"type": "TEXT_MESSAGE_CONTENT", "messageId": "", "delta": "", "subagentRunId": ""}),
+        json!({"type": "RUN_ERROR", "message": "", "timestamp": 1.0}),
+    ] {
+        assert_eq!(codes(&message), [], "{message}");
+    }
+}
+
+#[test]
+fn pointers_of_patches_follow_the_rfc() {
+    for (pointer, good) in [
+        ("", true),
+        ("/", true),
+        ("/a~0b~1c/-", true),
+        ("a", false),
+        ("/~2", false),
+        ("/a~", false),
+        ("#/a", false),
+    ] {
+        let message = json!({"type": "STATE_DELTA", "delta": [{"op": "remove", "path": pointer}]});
+        assert_eq!(codes(&message).is_empty(), good, "{pointer}");
+    }
+    let unknown = json!({"type": "STATE_DELTA", "delta": [{"op": "swap", "path": "/a"}]});
+    assert_eq!(codes(&unknown), [("AGUI-EVT-14", "/delta/0/op".into())]);
+}
+
+#[test]
+fn messages_are_checked_down_to_their_parts() {
+    let message = json!({"type": "MESSAGES_SNAPSHOT", "messages": [
+        {"id": "1", "role": "user", "content": [{"type": "smell"}, {"type": "text"}]},
+        {"id": "2", "role": "ghost"},
+        {"id": "3", "role": "assistant", "toolCalls": [{"id": "c", "type": "function", "function": {"name": "n", "arguments": {}}}]},
+        {"id": "4", "role": "activity", "activityType": "x", "content": []},
+    ]});
+    let expected = [
+        ("AGUI-EVT-14", "/messages/0/content/0/type"),
+        ("AGUI-EVT-05", "/messages/0/content/1/text"),
+        ("AGUI-EVT-14", "/messages/1/role"),
+        ("AGUI-EVT-06", "/messages/2/toolCalls/0/function/arguments"),
+        ("AGUI-EVT-06", "/messages/3/content"),
+    ];
+    assert_eq!(
+        codes(&message),
+        expected.map(|(code, pointer)| (code, pointer.to_owned()))
+    );
+}
+
+#[test]
+fn versions_are_told_apart() {
+    for (version, code) in [
+        ("1.0", None),
+        ("1.3", Some("AGUI-EVT-13")),
+        ("2.0", Some("AGUI-EVT-12")),
+        ("1", Some("AGUI-EVT-12")),
+        ("one", Some("AGUI-EVT-12")),
+        ("1.0.0", Some("AGUI-EVT-12")),
+        ("", Some("AGUI-EVT-12")),
+    ] {
+        let message = json!({"type": "RUN_STARTED", "threadId": "t", "runId": "r", "protocolVersion": version});
+        assert_eq!(
+            codes(&message).first().map(|(code, _)| *code),
+            code,
+            "{version}"
+        );
+    }
+}

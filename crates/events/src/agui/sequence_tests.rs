@@ -1,0 +1,199 @@
+use serde_json::json;
+
+use super::*;
+
+fn play(events: &[Value]) -> Vec<&'static str> {
+    let mut sequence = Sequence::default();
+    let mut found: Vec<Finding> = events
+        .iter()
+        .flat_map(|event| sequence.step(event))
+        .collect();
+    found.extend(sequence.finish());
+    found.into_iter().map(|finding| finding.rule.code).collect()
+}
+
+fn started(thread: &str, run: &str) -> Value {
+    json!({"type": "RUN_STARTED", "threadId": thread, "runId": run})
+}
+
+fn finished(thread: &str, run: &str) -> Value {
+    json!({"type": "RUN_FINISHED", "threadId": thread, "runId": run})
+}
+
+/// The events, as one run.
+fn run(events: &[Value]) -> Vec<&'static str> {
+    let mut all = vec![started("t", "r")];
+    all.extend_from_slice(events);
+    all.push(finished("t", "r"));
+    play(&all)
+}
+
+fn chunk(id: Option<&str>, owner: Option<&str>) -> Value {
+    let mut event = json!({"type": "TEXT_MESSAGE_CHUNK", "delta": "x"});
+    for (name, value) in [("messageId", id), ("subagentRunId", owner)] {
+        if let Some(value) = value {
+            event[name] = value.into();
+        }
+    }
+    event
+}
+
+const CLEAN: [&str; 0] = [];
+
+#[test]
+fn runs_of_several_threads_may_overlap_in_one_recording() {
+    let text = |kind: &str, id: &str| json!({"type": format!("TEXT_MESSAGE_{kind}"), "messageId": id, "delta": ""});
+    let events = [
+        started("a", "1"),
+        text("START", "ma"),
+        started("b", "1"),
+        text("START", "mb"),
+        text("CONTENT", "ma"),
+        text("END", "ma"),
+        text("END", "mb"),
+        finished("a", "1"),
+        text("START", "mc"),
+        text("END", "mc"),
+        finished("b", "1"),
+    ];
+    assert_eq!(play(&events), CLEAN);
+    assert_eq!(
+        play(&[started("a", "1"), started("b", "1"), finished("b", "1")]),
+        ["AGUI-SEQ-26"]
+    );
+}
+
+#[test]
+fn a_missing_start_is_reported_once() {
+    let custom = json!({"type": "CUSTOM", "name": "n", "value": 1});
+    assert_eq!(
+        play(&[custom.clone(), custom.clone(), finished("t", "r")]),
+        ["AGUI-SEQ-03"]
+    );
+    assert_eq!(
+        play(&[custom.clone(), started("t", "r"), finished("t", "r")]),
+        ["AGUI-SEQ-03"]
+    );
+    assert_eq!(
+        play(&[finished("t", "r"), custom]),
+        ["AGUI-SEQ-03", "AGUI-SEQ-02"]
+    );
+}
+
+#[test]
+fn unknown_types_change_nothing() {
+    let unknown = json!({"type": "NOVELTY"});
+    assert_eq!(
+        play(&[
+            unknown.clone(),
+            started("t", "r"),
+            unknown.clone(),
+            finished("t", "r"),
+            unknown
+        ]),
+        CLEAN
+    );
+}
+
+#[test]
+fn everything_open_is_named_at_the_end_in_order() {
+    let events = [
+        json!({"type": "STEP_STARTED", "stepName": "s"}),
+        json!({"type": "TEXT_MESSAGE_START", "messageId": "m"}),
+        json!({"type": "REASONING_START", "messageId": "r"}),
+        json!({"type": "REASONING_MESSAGE_START", "messageId": "r"}),
+        json!({"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "n"}),
+        json!({"type": "SUBAGENT_STARTED", "subagentRunId": "x", "name": "n"}),
+    ];
+    assert_eq!(run(&events), ["AGUI-SEQ-24"; 6]);
+}
+
+#[test]
+fn chunks_follow_their_lanes() {
+    let tick = json!({"type": "CUSTOM", "name": "n", "value": 1});
+    let tagged = json!({"type": "CUSTOM", "name": "n", "value": 1, "subagentRunId": "s"});
+    let raw = json!({"type": "RAW", "event": 1});
+    for (events, expected) in [
+        (
+            vec![
+                chunk(Some("m"), None),
+                chunk(None, None),
+                raw,
+                chunk(None, None),
+            ],
+            vec![],
+        ),
+        (vec![chunk(None, None)], vec!["AGUI-SEQ-25"]),
+        (
+            vec![chunk(Some("m"), None), tick.clone(), chunk(None, None)],
+            vec!["AGUI-SEQ-25"],
+        ),
+        (
+            vec![chunk(Some("m"), None), tagged, chunk(None, None)],
+            vec![],
+        ),
+        (
+            vec![chunk(Some("m"), Some("s")), tick, chunk(None, None)],
+            vec![],
+        ),
+        (
+            vec![chunk(Some("m"), Some("s")), chunk(Some("m"), Some("z"))],
+            vec!["AGUI-SEQ-19"],
+        ),
+        (
+            vec![
+                chunk(Some("m"), None),
+                chunk(Some("n"), None),
+                chunk(Some("m"), None),
+            ],
+            vec![],
+        ),
+        (
+            vec![
+                chunk(Some("m"), None),
+                json!({"type": "TOOL_CALL_CHUNK", "toolCallId": "c"}),
+            ],
+            vec!["AGUI-SEQ-25"],
+        ),
+        (
+            vec![
+                chunk(Some("m"), None),
+                json!({"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": ""}),
+            ],
+            vec!["AGUI-SEQ-11"],
+        ),
+        (
+            vec![
+                json!({"type": "TEXT_MESSAGE_START", "messageId": "m"}),
+                chunk(Some("m"), None),
+                json!({"type": "TEXT_MESSAGE_END", "messageId": "m"}),
+            ],
+            vec!["AGUI-SEQ-10"],
+        ),
+    ] {
+        assert_eq!(run(&events), expected, "{events:?}");
+    }
+}
+
+#[test]
+fn what_the_reference_verifier_lets_pass_passes() {
+    let events = [
+        json!({"type": "TOOL_CALL_RESULT", "messageId": "m", "toolCallId": "of-an-earlier-run", "content": ""}),
+        json!({"type": "TEXT_MESSAGE_START", "messageId": "m", "subagentRunId": "never-announced"}),
+        json!({"type": "TEXT_MESSAGE_END", "messageId": "m"}),
+        json!({"type": "ACTIVITY_DELTA", "messageId": "unknown", "activityType": "x", "patch": []}),
+    ];
+    assert_eq!(run(&events), CLEAN);
+    assert_eq!(play(&[json!({"type": "RUN_ERROR", "message": "x"})]), CLEAN);
+}
+
+#[test]
+fn an_error_ends_a_run_whatever_is_open() {
+    let open = json!({"type": "TEXT_MESSAGE_START", "messageId": "m"});
+    let error = json!({"type": "RUN_ERROR", "message": "x"});
+    assert_eq!(play(&[started("t", "r"), open, error.clone()]), CLEAN);
+    assert_eq!(
+        play(&[started("t", "r"), error.clone(), error]),
+        ["AGUI-SEQ-01"]
+    );
+}

@@ -1,0 +1,26 @@
+//! What an agent event is, in three protocols, and how one becomes another.
+//!
+//! Everything here is pure: bytes and values in, values out. No clock, no files, no sockets, no async.
+//! The modules stand in the order in which a message meets them:
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`frame`] | bytes → messages (SSE, NDJSON) and back |
+//! | [`event`] | which protocol a message speaks |
+//! | [`aaep`], [`agui`], [`aep`] | per protocol: `event`, `check`, `sequence`, `read`, `write` |
+//! | [`activity`] | the common vocabulary that readers produce and writers consume |
+//! | [`finding`] | what is wrong with data: rule, place, message, remedy |
+//! | [`locale`] | every sentence a person hears or reads |
+
+pub mod aaep;
+pub mod activity;
+pub mod aep;
+pub mod agui;
+pub mod check;
+pub mod event;
+pub mod finding;
+pub mod frame;
+pub mod id;
+pub mod limits;
+pub mod locale;
+pub mod text;

@@ -1,0 +1,102 @@
+//! Text on its way to a person: nothing hidden in it, no credential in it, no longer than it may be.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Shows what would not be seen: control, bidi and zero-width characters become `⟨U+202E⟩`. Newlines and tabs stay.
+///
+/// ```
+/// use banister_events::text::visible;
+/// assert_eq!(visible("ls\u{202e}-la"), "ls⟨U+202E⟩-la");
+/// assert_eq!(visible("two\nlines"), "two\nlines");
+/// ```
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_hidden(character) {
+            shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(character)));
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// [`visible`], on one line: newlines and tabs are shown as escapes too.
+pub fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+fn is_hidden(character: char) -> bool {
+    matches!(character,
+        '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'        // controls, escape sequences
+        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Takes credentials out. What was removed leaves `[redacted]`.
+///
+/// This is the net under fields that people read; the record itself keeps the bytes as its capture level lets.
+///
+/// ```
+/// use banister_events::text::redact;
+/// assert_eq!(redact("curl -H 'Authorization: Bearer abc.def-123'"), "curl -H '[redacted]'");
+/// ```
+pub fn redact(text: &str) -> Cow<'_, str> {
+    static CREDENTIALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(concat!(
+            r"(?i)(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+            r"|\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,})",
+            r"|\bsk-[A-Za-z0-9_-]{6,}",
+            r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}",
+            r"|\bxox[abposr]-[A-Za-z0-9-]{10,}",
+            r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+            r"|\bauthorization:\s*(?:bearer|basic|token)?\s*[^\s'\x22]+",
+            r"|\bbearer\s+[A-Za-z0-9._~+/=-]+",
+            r"|\bx-api-key:?\s*[^\s'\x22]+",
+            r"|\b[A-Za-z0-9_]*(?:password|passwd|secret|api_?key|private_key|access_token|auth_token)[A-Za-z0-9_]*\s*[=:]\s*(?:'[^']*'|\x22[^\x22]*\x22|[^\s&;'\x22]+)",
+            r"|\b[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]+@",
+            r"|\bssh-(?:rsa|ed25519) [A-Za-z0-9+/=]{20,}",
+        ))
+        .ok()
+    });
+    match &*CREDENTIALS {
+        Some(pattern) => pattern.replace_all(text, "[redacted]"),
+        // A pattern that does not compile must not let credentials through.
+        None => Cow::Borrowed("[redacted]"),
+    }
+}
+
+/// At most `limit` characters, with an ellipsis where something was cut.
+///
+/// ```
+/// use banister_events::text::shorten;
+/// assert_eq!(shorten("abcdef", 4), "abc…");
+/// assert_eq!(shorten("abcd", 4), "abcd");
+/// ```
+pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.chars().nth(limit).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut cut: String = text.chars().take(limit.saturating_sub(1)).collect();
+    cut.push('…');
+    Cow::Owned(cut)
+}
+
+/// For a field that people read: nothing hidden, no credential, at most `limit` characters.
+pub fn for_people(text: &str, limit: usize) -> String {
+    let redacted = redact(text);
+    let shown = visible(&redacted);
+    shorten(&shown, limit).into_owned()
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;
