@@ -1,0 +1,252 @@
+//! The verdict: floor, deny, ask, allow; nothing matched is ask.
+//!
+//! A text of several commands is as strict as its strictest command. Beside rules of the pack (`pack.…`), the user
+//! (`user.…`) and the floor (`floor.…`), a gate can name one of these:
+//!
+//! | rule | when |
+//! |---|---|
+//! | `none` | no rule spoke |
+//! | `opaque` | not everything it does could be read, and no rule denied or asked by itself |
+//! | `redirect` | the shell writes a file |
+//! | `environment` | a variable is set that can change what programs do |
+
+use std::path::PathBuf;
+
+use banister_events::activity::{Action, Decision, Gate, Risk};
+
+use crate::floor;
+use crate::path::Names;
+use crate::rule::{Layer, Rule};
+use crate::rules::Rules;
+use crate::shell::{Direction, Simple};
+use crate::subject::Subject;
+use crate::tools::Class;
+
+/// What is to be decided.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The agent's short name.
+    pub agent: &'a str,
+    /// What it wants to do.
+    pub action: &'a Action,
+    /// Where it works: the project.
+    pub cwd: Option<&'a str>,
+    /// The person's home.
+    pub home: Option<&'a str>,
+    /// Banister's own files and directories, absolute.
+    pub own: &'a [PathBuf],
+}
+
+/// Decides whether an action may run. Total, pure, never panics.
+///
+/// ```
+/// use banister_events::activity::{Action, ActionKind, Decision};
+/// use banister_policy::{Request, Rules, evaluate};
+///
+/// let rules = Rules::builtin()?;
+/// let shell = |command: &str| Action {
+///     id: "1".into(),
+///     kind: ActionKind::Tool,
+///     tool: "Bash".into(),
+///     server: None,
+///     original_name: None,
+///     input: Some(serde_json::json!({ "command": command })),
+///     rationale: None,
+/// };
+/// let decide = |command: &str| {
+///     let action = shell(command);
+///     evaluate(&rules, &Request {
+///         agent: "claude",
+///         action: &action,
+///         cwd: Some("/home/ada/orbit"),
+///         home: Some("/home/ada"),
+///         own: &[],
+///     })
+/// };
+/// assert_eq!(decide("git status").decision, Decision::Allow);
+/// assert_eq!(decide("git status && git push").decision, Decision::Ask);
+/// assert_eq!(decide("rm -rf ~").rule, "floor.wipe-home");
+/// # Ok::<(), banister_policy::Error>(())
+/// ```
+pub fn evaluate(rules: &Rules, request: &Request<'_>) -> Gate {
+    let subject = Subject::new(rules.tools(), request);
+    if let Some(gate) = floor::check(&subject) {
+        return gate;
+    }
+    let opaque = opacity(&subject);
+    let mut gates = match subject.class {
+        Class::Shell => commands(rules, &subject, opaque.is_none()),
+        class => files(rules, &subject, class, opaque.is_none()),
+    };
+    if let Some(reason) = &opaque {
+        gates.retain(|gate| gate.decision != Decision::Allow && gate.rule != NONE);
+        gates.push(Gate {
+            risk: Risk::Medium,
+            ..ask("opaque", &format!("Not everything it does can be known before it runs: {reason}."))
+        });
+    }
+    let mut gate = strictest(gates).unwrap_or_else(nothing_matched);
+    if let Some(reason) = opaque {
+        gate.risk = Risk::High;
+        gate.opaque = Some(reason);
+    }
+    gate
+}
+
+const NONE: &str = "none";
+
+fn opacity(subject: &Subject<'_>) -> Option<String> {
+    let read = (subject.class == Class::Shell).then_some(subject.reading.opaque.as_ref()).flatten();
+    read.or(subject.opaque.as_ref()).cloned()
+}
+
+/// The gates of everything a shell text does.
+fn commands(rules: &Rules, subject: &Subject<'_>, readable: bool) -> Vec<Gate> {
+    let mut gates = Vec::new();
+    for simple in &subject.reading.commands {
+        if !simple.argv.is_empty() {
+            let program = simple.program();
+            gates.push(choose(rules, readable, |rule| {
+                rule.speaks_of(subject, Class::Shell).then(|| rule.matches_command(simple, &program, subject)).flatten()
+            }));
+        }
+        gates.extend(writes(rules, simple, subject, readable));
+        gates.extend(setting(rules, simple));
+    }
+    gates
+}
+
+/// Setting a variable can change what any program does, unless it is known not to.
+fn setting(rules: &Rules, simple: &Simple) -> Option<Gate> {
+    let strange = simple.assignments.iter().find(|set| !rules.is_harmless(&set.name))?;
+    let reason = format!("It sets {}, which can change what programs do.", strange.name);
+    Some(ask("environment", &reason))
+}
+
+/// What a redirection writes. The pack's allow rules are for file tools, which show what they change: only the user's
+/// own allow for that path lets the shell write it.
+fn writes(rules: &Rules, simple: &Simple, subject: &Subject<'_>, readable: bool) -> Vec<Gate> {
+    let mut gates = Vec::new();
+    for redirect in &simple.redirects {
+        if redirect.direction == Direction::Read || is_sink(&redirect.target.text) {
+            continue;
+        }
+        for directory in &subject.directories {
+            let path = subject.around.resolve(&redirect.target.text, directory);
+            let gate = choose(rules, readable, |rule| {
+                let counts = rule.decision != Decision::Allow || rule.layer == Layer::User;
+                (counts && rule.speaks_of(subject, Class::Write) && rule.matches_path(Some(&path), &subject.around))
+                    .then_some(0)
+            });
+            gates.push(if gate.rule == NONE {
+                ask("redirect", "The shell writes a file.")
+            } else {
+                gate
+            });
+        }
+    }
+    gates
+}
+
+fn is_sink(target: &str) -> bool {
+    matches!(target, "/dev/null" | "/dev/stdout" | "/dev/stderr")
+}
+
+/// The gates of a tool that is no shell: one for each file it names.
+fn files(rules: &Rules, subject: &Subject<'_>, class: Class, readable: bool) -> Vec<Gate> {
+    let one = |path: Option<&Names>| {
+        choose(rules, readable, |rule| {
+            (rule.speaks_of(subject, class) && rule.matches_path(path, &subject.around)).then_some(0)
+        })
+    };
+    if subject.paths.is_empty() {
+        return vec![one(None)];
+    }
+    subject.paths.iter().map(|path| one(Some(path))).collect()
+}
+
+/// One verdict out of all rules that match: deny before ask before allow.
+fn choose(rules: &Rules, readable: bool, matches: impl Fn(&Rule) -> Option<usize>) -> Gate {
+    let matched: Vec<(&Rule, usize)> =
+        rules.rules().iter().filter_map(|rule| matches(rule).map(|words| (rule, words))).collect();
+    let of = |decision: Decision| matched.iter().filter(move |(rule, _)| rule.decision == decision);
+    let lifted = |ask: &Rule, words: usize| {
+        readable && of(Decision::Allow).any(|(rule, by)| rule.lifts(*by, ask, words))
+    };
+    let denies = of(Decision::Deny).map(|(rule, _)| gate(rule));
+    let asks = of(Decision::Ask).filter(|(rule, words)| !lifted(rule, *words)).map(|(rule, _)| gate(rule));
+    strictest(denies.chain(asks))
+        .or_else(|| of(Decision::Allow).next().filter(|_| readable).map(|(rule, _)| gate(rule)))
+        .unwrap_or_else(nothing_matched)
+}
+
+/// The strictest gate; among equals the riskiest, then the first.
+fn strictest(gates: impl IntoIterator<Item = Gate>) -> Option<Gate> {
+    let key = |gate: &Gate| (gate.decision, gate.risk, gate.irreversible, gate.rule != NONE);
+    gates.into_iter().reduce(|strictest, gate| if key(&gate) > key(&strictest) { gate } else { strictest })
+}
+
+fn gate(rule: &Rule) -> Gate {
+    Gate {
+        decision: rule.decision,
+        rule: rule.id.clone(),
+        reason: rule.reason.clone(),
+        risk: rule.risk,
+        irreversible: rule.irreversible,
+        opaque: None,
+        safer: rule.safer.clone(),
+    }
+}
+
+fn ask(rule: &str, reason: &str) -> Gate {
+    Gate {
+        decision: Decision::Ask,
+        rule: rule.to_owned(),
+        reason: reason.to_owned(),
+        risk: Risk::Medium,
+        irreversible: false,
+        opaque: None,
+        safer: None,
+    }
+}
+
+fn nothing_matched() -> Gate {
+    ask(NONE, "No rule speaks about this.")
+}
+
+/// Whether an allow rule by itself covers everything an action does: how its examples are tried.
+pub(crate) fn matches_alone(rules: &Rules, rule: &Rule, subject: &Subject<'_>) -> bool {
+    if opacity(subject).is_some() || !rule.speaks_of(subject, subject.class) {
+        return false;
+    }
+    if subject.class != Class::Shell {
+        return match subject.paths.as_slice() {
+            [] => rule.matches_path(None, &subject.around),
+            paths => paths.iter().all(|path| rule.matches_path(Some(path), &subject.around)),
+        };
+    }
+    let commands = &subject.reading.commands;
+    !commands.is_empty()
+        && commands.iter().all(|simple| {
+            setting(rules, simple).is_none()
+                && writes(rules, simple, subject, true).is_empty()
+                && rule.matches_command(simple, &simple.program(), subject).is_some()
+        })
+}
+
+/// Whether a rule that asks or denies finds anything to speak about: how its examples are tried.
+pub(crate) fn matches_any(rule: &Rule, subject: &Subject<'_>) -> bool {
+    if subject.class != Class::Shell {
+        return rule.speaks_of(subject, subject.class)
+            && match subject.paths.as_slice() {
+                [] => rule.matches_path(None, &subject.around),
+                paths => paths.iter().any(|path| rule.matches_path(Some(path), &subject.around)),
+            };
+    }
+    rule.speaks_of(subject, Class::Shell)
+        && subject.reading.commands.iter().any(|simple| rule.matches_command(simple, &simple.program(), subject).is_some())
+}
+
+#[cfg(test)]
+#[path = "evaluate_tests.rs"]
+mod tests;

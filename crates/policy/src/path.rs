@@ -1,0 +1,332 @@
+//! Paths, resolved by their text alone, and patterns over them.
+//!
+//! A path is the list of its names from the root. `.`, `..`, `~`, `$HOME` and `${HOME}` are worked out; symbolic links
+//! are not, because nothing here looks at a disk. What is unknown (the home, the directory) gets a root of its own that
+//! no real path has, so that unknown is never mistaken for inside.
+
+/// Where an action happens.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    /// The project: the directory the agent works in.
+    pub(crate) project: Names,
+    pub(crate) home: Names,
+    /// Banister's own files and directories.
+    pub(crate) own: Vec<Names>,
+}
+
+/// The names of a path, from the root.
+pub(crate) type Names = Vec<String>;
+
+const UNKNOWN_DIRECTORY: [&str; 2] = ["\0unknown", "\0directory"];
+const UNKNOWN_HOME: [&str; 2] = ["\0unknown", "\0home"];
+
+impl Surroundings {
+    pub(crate) fn new(cwd: Option<&str>, home: Option<&str>, own: &[std::path::PathBuf]) -> Self {
+        let home = absolute(home).unwrap_or_else(|| UNKNOWN_HOME.map(String::from).to_vec());
+        Self {
+            project: absolute(cwd).unwrap_or_else(|| UNKNOWN_DIRECTORY.map(String::from).to_vec()),
+            home,
+            own: own.iter().filter_map(|path| absolute(path.to_str())).collect(),
+        }
+    }
+
+    /// Resolves a word against a directory.
+    pub(crate) fn resolve(&self, word: &str, directory: &[String]) -> Names {
+        let word = word.strip_prefix("file://").unwrap_or(word);
+        let below_home = ["${HOME}", "$HOME", "~"].iter().find_map(|home| {
+            let rest = word.strip_prefix(home)?;
+            (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+        });
+        if let Some(rest) = below_home {
+            return join(&self.home, rest);
+        }
+        if let Some(named) = word.strip_prefix('~') {
+            // Somebody's home: which directory that is, only the machine knows.
+            return join(&["home".to_owned()], named);
+        }
+        if word.starts_with('/') {
+            return join(&[], word);
+        }
+        join(directory, word)
+    }
+
+    /// Whether a path is in the project, and the project is a known place of its own: not a home, not a root.
+    pub(crate) fn in_project(&self, path: &[String]) -> bool {
+        !self.project.is_empty()
+            && self.project != UNKNOWN_DIRECTORY
+            && !within(&self.home, &self.project)
+            && within(path, &self.project)
+    }
+
+    /// Whether a path is one of Banister's own or below one.
+    pub(crate) fn is_own(&self, path: &[String]) -> bool {
+        self.own.iter().any(|own| {
+            own.len() <= path.len() && own.iter().zip(path).all(|(own, name)| covers(name, own))
+        })
+    }
+
+    /// Whether one of Banister's own files lies below a path.
+    pub(crate) fn holds_own(&self, path: &[String]) -> bool {
+        self.own.iter().any(|own| {
+            path.len() <= own.len() && own.iter().zip(path).all(|(own, name)| covers(name, own))
+        })
+    }
+}
+
+fn absolute(path: Option<&str>) -> Option<Names> {
+    path.filter(|path| path.starts_with('/')).map(|path| join(&[], path))
+}
+
+fn join(base: &[String], rest: &str) -> Names {
+    let mut names = base.to_vec();
+    for name in rest.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name.to_owned()),
+        }
+    }
+    names
+}
+
+/// Whether a path is a directory or lies below it.
+pub(crate) fn within(path: &[String], directory: &[String]) -> bool {
+    path.len() >= directory.len()
+        && directory
+            .iter()
+            .zip(path)
+            .all(|(left, right)| left.eq_ignore_ascii_case(right))
+}
+
+/// Whether a name as a shell pattern can mean a given name. Case is ignored: some file systems do.
+pub(crate) fn covers(pattern: &str, name: &str) -> bool {
+    if !is_pattern(pattern) {
+        return pattern.eq_ignore_ascii_case(name);
+    }
+    if pattern.len() > MAX_NAME {
+        return true;
+    }
+    overlap(&symbols(pattern), &symbols(name))
+}
+
+/// No file has a name of more than 255 bytes. A longer text is a pattern, which may fit anything, or no name at all.
+const MAX_NAME: usize = 512;
+
+/// One place in a pattern of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Symbol {
+    One(char),
+    AnyOne,
+    AnyRun,
+}
+
+/// Reads a name as a pattern. A class in brackets counts as any one character, which can only widen it.
+fn symbols(pattern: &str) -> Vec<Symbol> {
+    let mut symbols = Vec::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        symbols.push(match c {
+            '*' => Symbol::AnyRun,
+            '?' => Symbol::AnyOne,
+            '[' if chars.as_str().contains(']') => {
+                chars.by_ref().skip(1).find(|c| *c == ']');
+                Symbol::AnyOne
+            }
+            c => Symbol::One(c.to_ascii_lowercase()),
+        });
+    }
+    symbols
+}
+
+/// Whether some name fits both patterns.
+fn overlap(left: &[Symbol], right: &[Symbol]) -> bool {
+    // `reach[j]` says whether the left symbols so far and the first `j` right ones can spell the same text.
+    let mut reach: Vec<bool> = Vec::with_capacity(right.len() + 1);
+    reach.push(true);
+    for symbol in right {
+        reach.push(reach.last() == Some(&true) && *symbol == Symbol::AnyRun);
+    }
+    for l in left {
+        let mut next = vec![reach.first() == Some(&true) && *l == Symbol::AnyRun];
+        for (r, pair) in right.iter().zip(reach.windows(2)) {
+            let (diagonal, over) = match pair {
+                [diagonal, over] => (*diagonal, *over),
+                _ => (false, false),
+            };
+            let before = next.last() == Some(&true);
+            next.push(match (l, r) {
+                (Symbol::AnyRun, _) | (_, Symbol::AnyRun) => diagonal || over || before,
+                (Symbol::One(a), Symbol::One(b)) => diagonal && a == b,
+                _ => diagonal,
+            });
+        }
+        reach = next;
+    }
+    reach.last() == Some(&true)
+}
+
+/// Whether a plain name fits a pattern.
+fn fits(pattern: &[Symbol], name: &str) -> bool {
+    let (mut pattern, mut rest) = (pattern, name.chars());
+    // Where to go on if what follows the last wildcard does not fit: it takes one character more.
+    let mut retry: Option<(&[Symbol], std::str::Chars<'_>)> = None;
+    loop {
+        let mut ahead = rest.clone();
+        let (fits_here, next) = match (pattern.split_first(), ahead.next()) {
+            (Some((Symbol::AnyRun, next)), _) => {
+                retry = Some((next, rest.clone()));
+                pattern = next;
+                continue;
+            }
+            (Some((Symbol::AnyOne, next)), Some(_)) => (true, next),
+            (Some((Symbol::One(wanted), next)), Some(c)) => (*wanted == c.to_ascii_lowercase(), next),
+            (None, None) => return true,
+            _ => (false, pattern),
+        };
+        if fits_here {
+            (pattern, rest) = (next, ahead);
+        } else if let Some((after, mut from)) = retry.take()
+            && from.next().is_some()
+        {
+            (pattern, rest) = (after, from.clone());
+            retry = Some((after, from));
+        } else {
+            return false;
+        }
+    }
+}
+
+/// A pattern over paths: `./` is the project, `~/` the home, `/` the root, `**/` anywhere; `**` is any number of names,
+/// `*` and `?` stay within a name.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    base: Base,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Base {
+    Root,
+    Home,
+    Project,
+}
+
+/// One step down in a pattern.
+#[derive(Debug, Clone)]
+enum Step {
+    /// `**`
+    AnyDepth,
+    Name(Vec<Symbol>),
+}
+
+impl Pattern {
+    /// Reads a pattern; `None` if it does not say where it starts.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (base, rest) = if let Some(rest) = text.strip_prefix("./") {
+            (Base::Project, rest)
+        } else if let Some(rest) = text.strip_prefix("~/") {
+            (Base::Home, rest)
+        } else if let Some(rest) = text.strip_prefix('/') {
+            (Base::Root, rest)
+        } else if text.starts_with("**/") {
+            (Base::Root, text)
+        } else {
+            return None;
+        };
+        let steps = rest
+            .split('/')
+            .filter(|name| !name.is_empty())
+            .map(|name| match name {
+                "." | ".." => None,
+                "**" => Some(Step::AnyDepth),
+                name => Some(Step::Name(symbols(name))),
+            })
+            .collect::<Option<Vec<Step>>>()?;
+        Some(Self { base, steps })
+    }
+
+    /// Whether a path certainly fits: what allows must be sure.
+    pub(crate) fn surely(&self, path: &[String], around: &Surroundings) -> bool {
+        self.test(path, around, false, |pattern, name| !is_pattern(name) && fits(pattern, name))
+    }
+
+    /// Whether a path, which may itself be a pattern, can fit: what asks or denies must not miss.
+    pub(crate) fn possibly(&self, path: &[String], around: &Surroundings) -> bool {
+        self.test(path, around, true, |pattern, name| {
+            if !is_pattern(name) {
+                return fits(pattern, name);
+            }
+            // A shell's leading wildcard does not match a name that starts with a dot.
+            let skips_dot = name.starts_with(['*', '?', '[']) && pattern.first() == Some(&Symbol::One('.'));
+            !skips_dot && (name.len() > MAX_NAME || overlap(pattern, &symbols(name)))
+        })
+    }
+
+    /// `deep` is the answer for a path with more names than are looked at.
+    fn test(
+        &self,
+        path: &[String],
+        around: &Surroundings,
+        deep: bool,
+        fits: impl Fn(&[Symbol], &str) -> bool,
+    ) -> bool {
+        let base: &[String] = match self.base {
+            Base::Root => &[],
+            Base::Home => &around.home,
+            Base::Project if around.in_project(path) => &around.project,
+            Base::Project => return false,
+        };
+        if !within(path, base) {
+            return false;
+        }
+        let names = path.get(base.len()..).unwrap_or_default();
+        if names.len() >= 127 {
+            return deep;
+        }
+        // Bit `j` says whether the steps so far can lead down the first `j` names.
+        let mut reached: u128 = 1;
+        for step in &self.steps {
+            reached = match step {
+                Step::AnyDepth => reached.wrapping_neg() | reached,
+                Step::Name(pattern) => names
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, name)| reached & (1 << at) != 0 && fits(pattern, name))
+                    .fold(0, |next, (at, _)| next | (1 << (at + 1))),
+            };
+        }
+        reached & (1 << names.len()) != 0
+    }
+}
+
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '['])
+}
+
+/// The most parts of a word that are looked at. What has more is not surely anywhere.
+pub(crate) const MAX_PIECES: usize = 64;
+
+/// Whether a word has more parts than are looked at.
+pub(crate) fn has_unseen_pieces(word: &str) -> bool {
+    word.matches(['=', ':', '@', ',']).nth(MAX_PIECES).is_some()
+}
+
+/// The parts of a word that may be paths: the word, and what follows `=`, `:`, `@` or `,` in it, or the value that is
+/// attached to a one-letter option.
+pub(crate) fn pieces(word: &str) -> impl Iterator<Item = &str> {
+    let attached = word
+        .strip_prefix('-')
+        .filter(|rest| !rest.starts_with('-'))
+        .and_then(|rest| rest.find(['/', '~', '.', '$']).and_then(|at| rest.get(at..)));
+    let after = word
+        .match_indices(['=', ':', '@', ','])
+        .take(MAX_PIECES)
+        .filter_map(|(at, separator)| word.get(at + separator.len()..))
+        .filter(|piece| !piece.is_empty());
+    let whole = Some(word).filter(|word| !word.starts_with('-') && !word.is_empty());
+    whole.into_iter().chain(attached).chain(after)
+}
+
+#[cfg(test)]
+#[path = "path_tests.rs"]
+mod tests;

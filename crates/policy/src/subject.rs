@@ -1,0 +1,294 @@
+//! What exactly an action would do, as far as rules look: its tool's class, its commands, its paths.
+//!
+//! Everything is taken from the action's input, nothing from the agent's own words about it.
+
+use banister_events::activity::{Action, ActionKind};
+use serde_json::Value;
+
+use crate::evaluate::Request;
+use crate::path::{Names, Surroundings, has_unseen_pieces, pieces};
+use crate::shell::{self, Reading, Simple};
+use crate::tools::{Class, Tools};
+
+/// How deep, and how many values of, an input is looked at.
+const MAX_DEPTH: usize = 16;
+const MAX_VALUES: usize = 10_000;
+/// The argument that is a list of commands; under any other name a list is one command, already split.
+const LIST: &str = "commands";
+/// The most directories a text may change to.
+const MAX_DIRECTORIES: usize = 16;
+/// The most paths, each from each directory, that the words of a text may spell.
+const MAX_PATHS: usize = 4_096;
+
+/// One action, taken apart.
+#[derive(Debug)]
+pub(crate) struct Subject<'a> {
+    pub(crate) agent: &'a str,
+    pub(crate) tool: &'a str,
+    pub(crate) server: Option<&'a str>,
+    pub(crate) class: Class,
+    pub(crate) around: Surroundings,
+    /// What it runs. For a tool that is no shell: what would run if an argument named like a command is one.
+    pub(crate) reading: Reading,
+    /// The shell texts themselves.
+    pub(crate) texts: Vec<&'a str>,
+    /// Every directory a command may run in: that of the action, and those it changes to.
+    pub(crate) directories: Vec<Names>,
+    /// The files a file tool names.
+    pub(crate) paths: Vec<Names>,
+    /// Every string that may be a path, whatever the tool.
+    pub(crate) mentions: Vec<&'a str>,
+    /// Whether the words spell too many paths to look at each: then no rule may rely on having seen them.
+    pub(crate) overfull: bool,
+    /// Why not everything about it is known, if so.
+    pub(crate) opaque: Option<String>,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn new(tools: &Tools, request: &Request<'a>) -> Self {
+        let action = request.action;
+        let around = Surroundings::new(request.cwd, request.home, request.own);
+        let mut subject = Self {
+            agent: request.agent,
+            tool: &action.tool,
+            server: action.server.as_deref(),
+            class: class(tools, action),
+            directories: vec![around.project.clone()],
+            around,
+            reading: Reading::default(),
+            texts: Vec::new(),
+            paths: Vec::new(),
+            mentions: Vec::new(),
+            overfull: false,
+            opaque: None,
+        };
+        let mut strings = Vec::new();
+        if let Some(input) = &action.input
+            && !collect(input, "", MAX_DEPTH, &mut strings)
+        {
+            subject.note("its input is too large to inspect");
+        }
+        match subject.class {
+            Class::Shell => subject.take_commands(tools, action, &strings),
+            Class::Mcp | Class::Other => {
+                subject.take_texts(&strings, &tools.arguments.command);
+            }
+            _ => {}
+        }
+        if subject.class != Class::Shell {
+            subject.take_paths(tools, &strings);
+        }
+        subject.mentions = strings
+            .iter()
+            .filter(|(key, text)| !tools.arguments.text.iter().any(|name| name == key) && !text.contains('\n'))
+            .map(|(_, text)| *text)
+            .collect();
+        subject.follow_directories();
+        subject.count_paths();
+        subject
+    }
+
+    fn note(&mut self, reason: &str) {
+        self.opaque.get_or_insert_with(|| reason.to_owned());
+    }
+
+    fn take_commands(&mut self, tools: &Tools, action: &'a Action, strings: &[(&'a str, &'a str)]) {
+        let names = &tools.arguments;
+        let field = |keys: &[String]| {
+            let keys = keys.to_vec();
+            keys.into_iter().find_map(|key| action.input.as_ref()?.get(&key).map(|value| (key, value)))
+        };
+        let arguments = action.input.as_ref().and_then(|input| input.get("args"));
+        let split = match (field(&names.command), arguments) {
+            // A program with its arguments, already split.
+            (Some((key, Value::Array(words))), _) if key != LIST => {
+                self.read_argv(words.iter().map(Value::as_str).collect());
+                Some(key)
+            }
+            (Some((key, Value::String(program))), Some(Value::Array(words))) => {
+                let program = [Some(program.as_str())].into_iter();
+                self.read_argv(program.chain(words.iter().map(Value::as_str)).collect());
+                Some(key)
+            }
+            (_, Some(arguments)) if !is_empty(arguments) => {
+                self.note("its arguments are not a list");
+                None
+            }
+            _ => None,
+        };
+        let others: Vec<String> =
+            names.command.iter().filter(|key| Some(*key) != split.as_ref()).cloned().collect();
+        self.take_texts(strings, &others);
+        if self.reading == Reading::default() && self.texts.is_empty() {
+            self.note("its input holds no command");
+        }
+        if field(&names.environment).is_some_and(|(_, value)| !is_empty(value)) {
+            self.note("it sets environment variables");
+        }
+        if let Some((_, directory)) = field(&names.directory) {
+            match directory {
+                Value::String(directory) if directory.is_empty() => {}
+                Value::Null => {}
+                Value::String(directory) => {
+                    let start = self.around.resolve(directory, &self.around.project);
+                    self.directories = vec![start];
+                }
+                _ => self.note("its directory is not a text"),
+            }
+        }
+        if tools.is_unread(self.tool) {
+            self.note("the language of this shell is not read");
+        }
+    }
+
+    fn read_argv(&mut self, words: Vec<Option<&'a str>>) {
+        let Some(words) = words.into_iter().collect::<Option<Vec<&str>>>() else {
+            return self.note("its command has a word that is not a text");
+        };
+        let reading = shell::read_argv(words.iter().copied());
+        self.texts.extend(words);
+        self.merge(reading);
+    }
+
+    fn take_texts(&mut self, strings: &[(&'a str, &'a str)], keys: &[String]) {
+        for (key, text) in strings.iter().filter(|(key, _)| keys.iter().any(|name| name == key)) {
+            self.texts.push(text);
+            // Some agents put the list into a text.
+            match serde_json::from_str::<Vec<String>>(text) {
+                Ok(commands) if *key == LIST => {
+                    for command in commands {
+                        self.merge(shell::read(&command));
+                    }
+                }
+                _ => self.merge(shell::read(text)),
+            }
+        }
+    }
+
+    fn merge(&mut self, reading: Reading) {
+        let room = shell::MAX_COMMANDS.saturating_sub(self.reading.commands.len());
+        if reading.commands.len() > room {
+            self.note("it runs more than 1,000 commands");
+        }
+        for simple in reading.commands.into_iter().take(room) {
+            self.reading.list(simple);
+        }
+        if let Some(reason) = reading.opaque {
+            self.reading.opaque.get_or_insert(reason);
+        }
+    }
+
+    fn take_paths(&mut self, tools: &Tools, strings: &[(&'a str, &'a str)]) {
+        for (key, text) in strings {
+            if tools.arguments.path.iter().any(|name| name == key) {
+                self.take_path(text);
+            } else if *key == "pattern" && tools.is_globbing(self.tool) {
+                let path = self.around.resolve(text, &self.around.project);
+                if !self.around.in_project(&path) {
+                    self.paths.push(path);
+                }
+            } else if self.class == Class::Write && text.contains("*** Begin Patch") {
+                self.take_patch(text);
+            }
+        }
+        if self.class == Class::Search && self.paths.is_empty() {
+            self.paths.push(self.around.project.clone());
+        }
+    }
+
+    fn take_path(&mut self, text: &str) {
+        self.paths.push(self.around.resolve(text, &self.around.project));
+    }
+
+    /// The files of a patch in the form `apply_patch` takes.
+    fn take_patch(&mut self, patch: &str) {
+        const FILES: [&str; 4] = ["Update File:", "Add File:", "Delete File:", "Move to:"];
+        const MARKS: [&str; 3] = ["Begin Patch", "End Patch", "End of File"];
+        for line in patch.lines() {
+            let Some(header) = line.trim().strip_prefix("***") else { continue };
+            let header = header.trim();
+            if let Some(file) = FILES.iter().find_map(|name| header.strip_prefix(name)) {
+                self.take_path(file.trim());
+            } else if !MARKS.contains(&header) {
+                self.note("its patch has a header that is not known");
+            }
+        }
+    }
+
+    fn count_paths(&mut self) {
+        let words = self.reading.commands.iter().flat_map(Simple::words);
+        let spelled = words.flat_map(|word| pieces(&word.text)).take(MAX_PATHS + 1).count();
+        let long = self.reading.commands.iter().flat_map(Simple::words).any(|word| has_unseen_pieces(&word.text));
+        if long || spelled * self.directories.len() > MAX_PATHS || self.paths.len() > MAX_PATHS {
+            self.overfull = true;
+            self.note("it names more files than can be checked");
+        }
+    }
+
+    /// Adds every directory a command changes to, from every directory it may start in.
+    fn follow_directories(&mut self) {
+        let mut directories = std::mem::take(&mut self.directories);
+        for simple in &self.reading.commands {
+            if !matches!(simple.program().as_str(), "cd" | "pushd" | "chdir") {
+                continue;
+            }
+            let target = simple
+                .arguments()
+                .iter()
+                .map(|word| word.text.as_str())
+                .find(|word| !word.starts_with('-'))
+                .unwrap_or("~");
+            let reached: Vec<Names> = directories
+                .iter()
+                .map(|directory| self.around.resolve(target, directory))
+                .collect();
+            for directory in reached {
+                if !directories.contains(&directory) {
+                    directories.push(directory);
+                }
+            }
+            if directories.len() > MAX_DIRECTORIES {
+                self.opaque.get_or_insert_with(|| "it changes its directory too often".to_owned());
+                break;
+            }
+        }
+        self.directories = directories;
+    }
+}
+
+fn class(tools: &Tools, action: &Action) -> Class {
+    let foreign = action.server.is_some() || action.tool.starts_with("mcp__") || action.tool.starts_with("mcp_");
+    match action.kind {
+        ActionKind::Mcp => Class::Mcp,
+        _ if foreign => Class::Mcp,
+        ActionKind::Skill => Class::Skill,
+        ActionKind::Subagent => Class::Subagent,
+        ActionKind::Tool | ActionKind::Other => tools.class(&action.tool),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Lists every string with the key it stands under; `false` if there is too much to look at.
+fn collect<'v>(value: &'v Value, key: &'v str, depth: usize, into: &mut Vec<(&'v str, &'v str)>) -> bool {
+    if depth == 0 || into.len() >= MAX_VALUES {
+        return false;
+    }
+    match value {
+        Value::String(text) => {
+            into.push((key, text));
+            true
+        }
+        Value::Array(values) => values.iter().all(|value| collect(value, key, depth - 1, into)),
+        Value::Object(map) => map.iter().all(|(key, value)| collect(value, key, depth - 1, into)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+    }
+}

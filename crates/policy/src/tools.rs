@@ -1,0 +1,119 @@
+//! What agents call their tools: `packs/tools.yaml`, read once.
+
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::rule::yaml;
+
+/// The embedded list.
+pub(crate) const TEXT: &str = include_str!("../packs/tools.yaml");
+/// Its name in messages.
+pub(crate) const NAME: &str = "packs/tools.yaml";
+const SCHEMA: &str = "banister.tools/v1";
+
+/// What kind of thing a tool does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Class {
+    Shell,
+    Read,
+    Write,
+    Search,
+    Web,
+    Mcp,
+    Plan,
+    Question,
+    Subagent,
+    Skill,
+    Other,
+}
+
+impl Class {
+    const ALL: [(Self, &'static str); 11] = [
+        (Self::Shell, "shell"),
+        (Self::Read, "read"),
+        (Self::Write, "write"),
+        (Self::Search, "search"),
+        (Self::Web, "web"),
+        (Self::Mcp, "mcp"),
+        (Self::Plan, "plan"),
+        (Self::Question, "question"),
+        (Self::Subagent, "subagent"),
+        (Self::Skill, "skill"),
+        (Self::Other, "other"),
+    ];
+
+    /// Reads the word used in rules.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .find(|(_, known)| *known == name)
+            .map(|(class, _)| *class)
+    }
+}
+
+/// The tools' names and the names of their arguments.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tools {
+    schema: String,
+    classes: std::collections::BTreeMap<Class, Vec<String>>,
+    unread: Vec<String>,
+    globbing: Vec<String>,
+    pub(crate) arguments: Arguments,
+}
+
+/// The names of arguments.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arguments {
+    pub(crate) command: Vec<String>,
+    pub(crate) directory: Vec<String>,
+    pub(crate) environment: Vec<String>,
+    pub(crate) path: Vec<String>,
+    pub(crate) text: Vec<String>,
+}
+
+impl Tools {
+    /// Reads the embedded list.
+    pub(crate) fn load() -> Result<Self, Error> {
+        let tools: Self = yaml(NAME, TEXT)?;
+        if tools.schema == SCHEMA {
+            return Ok(tools);
+        }
+        Err(Error::Invalid {
+            name: NAME.to_owned(),
+            line: 0,
+            column: 0,
+            message: format!("the schema is not {SCHEMA}"),
+        })
+    }
+
+    /// The class of a tool of the agent's own.
+    pub(crate) fn class(&self, tool: &str) -> Class {
+        self.classes
+            .iter()
+            .find(|(_, names)| lists(names, tool))
+            .map_or(Class::Other, |(class, _)| *class)
+    }
+
+    /// The first tool of a class, for examples that name the class.
+    pub(crate) fn example_name(&self, class: &str) -> Option<&str> {
+        let names = self.classes.get(&Class::parse(class)?)?;
+        names.first().map(String::as_str)
+    }
+
+    /// Whether the tool runs text of a language that is not read.
+    pub(crate) fn is_unread(&self, tool: &str) -> bool {
+        lists(&self.unread, tool)
+    }
+
+    /// Whether the tool's `pattern` is a path.
+    pub(crate) fn is_globbing(&self, tool: &str) -> bool {
+        lists(&self.globbing, tool)
+    }
+}
+
+fn lists(names: &[String], tool: &str) -> bool {
+    names.iter().any(|name| name.eq_ignore_ascii_case(tool))
+}

@@ -1,0 +1,178 @@
+use banister_events::activity::Decision;
+use banister_policy::{Error, Rules};
+
+use super::{shell, tool};
+
+fn load(rules: &str) -> Result<Rules, Error> {
+    Rules::with_user("mine.yaml", &format!("schema: banister.policy/v1\nrules:\n{rules}"))
+}
+
+/// The message, with the place in front.
+fn message(yaml: &str) -> String {
+    Rules::with_user("mine.yaml", yaml).unwrap_err().to_string()
+}
+
+#[test]
+fn an_unknown_key_is_pointed_at_with_the_nearest_one() {
+    let yaml = "schema: banister.policy/v1\nrules:\n  - id: a\n    desicion: ask\n    reason: X.\n    risk: low\n";
+    assert_eq!(
+        message(yaml),
+        "mine.yaml:4:5: unknown key `desicion`, did you mean `decision`?"
+    );
+}
+
+#[test]
+fn an_unknown_key_at_the_top_is_pointed_at() {
+    let yaml = "schema: banister.policy/v1\nrulez: []\n";
+    assert_eq!(message(yaml), "mine.yaml:2:1: unknown key `rulez`, did you mean `rules`?");
+}
+
+#[test]
+fn a_key_given_twice_is_pointed_at() {
+    let yaml = "schema: banister.policy/v1\nrules:\n  - id: a\n    decision: ask\n    decision: allow\n    reason: X.\n    risk: low\n";
+    assert_eq!(message(yaml), "mine.yaml:5:5: the key `decision` is given twice");
+}
+
+#[test]
+fn booleans_are_true_and_false_only() {
+    let yaml = "schema: banister.policy/v1\nrules:\n  - id: a\n    decision: ask\n    argv: [[x]]\n    reason: X.\n    risk: low\n    irreversible: yes\n";
+    assert!(message(yaml).starts_with("mine.yaml:8:19: "), "{}", message(yaml));
+}
+
+#[test]
+fn a_failing_example_is_pointed_at() {
+    let yaml = "schema: banister.policy/v1\nrules:\n  - id: a\n    decision: allow\n    argv: [[make, x]]\n    reason: X.\n    risk: low\n    match: [make x, make y]\n";
+    let error = Rules::with_user("mine.yaml", yaml).unwrap_err();
+    assert_eq!(
+        error,
+        Error::Example {
+            name: "mine.yaml".to_owned(),
+            line: 8,
+            column: 21,
+            rule: "a".to_owned(),
+            example: "make y".to_owned(),
+            should_match: true,
+        }
+    );
+    assert_eq!(error.to_string(), "mine.yaml:8:21: rule `a` does not match its example: `make y`");
+    let yaml = yaml.replace("match: [make x, make y]", "not_match: [make x]");
+    assert_eq!(
+        message(&yaml),
+        "mine.yaml:8:17: rule `a` matches what it says it does not match: `make x`"
+    );
+}
+
+#[test]
+fn rules_that_mean_less_than_they_say_do_not_load() {
+    let rule = |body: &str| {
+        load(&format!("  - id: a\n    reason: X.\n    risk: low\n    {body}\n"))
+            .unwrap_err()
+            .to_string()
+    };
+    for (body, told) in [
+        ("decision: ask", "needs at least one of"),
+        ("{decision: ask, argv: [[]]}", "mine.yaml:6:5"),
+        ("decision: ask\n    argv: [[]]", "is empty"),
+        ("decision: ask\n    argv: [[x]]\n    exact: true", "narrow a rule that asks"),
+        ("decision: allow\n    argv: [[x]]\n    with_flags: [-f]", "rules that ask or deny"),
+        ("decision: allow\n    tool: [read]\n    only_flags: [-f]", "need `argv`"),
+        ("decision: allow\n    tool: [read]\n    path: [src]", "must start with"),
+        ("decision: allow\n    tool: [read]\n    path: [./../x]", "no `..`"),
+        ("decision: allow\n    argv: [[{regex: '('}]]", "the pattern `(`"),
+        ("decision: maybe\n    argv: [[x]]", "maybe"),
+    ] {
+        let message = rule(body);
+        assert!(message.contains(told), "{body}: {message}");
+        assert!(message.starts_with("mine.yaml:"), "{message}");
+        assert!(!message.starts_with("mine.yaml:0"), "{message}");
+    }
+}
+
+#[test]
+fn rules_given_twice_other_schemas_and_long_files_do_not_load() {
+    let one = "  - {id: a, decision: ask, argv: [[x]], reason: X., risk: low}\n";
+    let error = load(&format!("{one}{one}")).unwrap_err().to_string();
+    assert_eq!(error, "mine.yaml:4:10: the rule `a` is given twice");
+    let error = message("schema: banister.policy/v2\nrules: []\n");
+    assert!(error.starts_with("mine.yaml:1:9: the schema"), "{error}");
+    let long = format!("schema: banister.policy/v1\nrules: []\n#{}", "x".repeat(1 << 20));
+    assert!(matches!(
+        Rules::with_user("mine.yaml", &long),
+        Err(Error::TooLong { limit: 1_048_576, .. })
+    ));
+    assert!(Rules::with_user("mine.yaml", "").is_err());
+    assert!(Rules::with_user("mine.yaml", "rules: [").is_err());
+}
+
+const ALLOW: &str = "decision: allow, reason: Mine., risk: low";
+
+#[test]
+fn a_users_allow_by_words_lifts_an_ask_of_the_pack() {
+    let rules = load(&format!("  - {{id: push, argv: [[git, push, origin]], {ALLOW}}}\n")).unwrap();
+    let gate = shell(&rules, "git push origin main");
+    assert_eq!((gate.decision, gate.rule.as_str()), (Decision::Allow, "user.push"));
+    assert_eq!(shell(&rules, "git push").decision, Decision::Ask);
+    assert_eq!(shell(&rules, "git push origin main && rm x").decision, Decision::Ask);
+}
+
+#[test]
+fn a_wider_allow_does_not_lift_a_narrower_ask() {
+    let rules = load(&format!("  - {{id: push, argv: [[git, push]], {ALLOW}}}\n")).unwrap();
+    assert_eq!(shell(&rules, "git push").decision, Decision::Allow);
+    assert_eq!(shell(&rules, "git push --force").rule, "pack.git.push-force");
+    let rules = load(&format!("  - {{id: all, tool: [shell], {ALLOW}}}\n")).unwrap();
+    assert_eq!(shell(&rules, "mystery").decision, Decision::Allow);
+    assert_eq!(shell(&rules, "git push").decision, Decision::Ask);
+    let rules = load(&format!("  - {{id: cat, argv: [[cat]], {ALLOW}}}\n")).unwrap();
+    assert_eq!(shell(&rules, "cat /etc/hosts").decision, Decision::Allow);
+    assert_eq!(shell(&rules, "cat .env").rule, "pack.secret.touch");
+}
+
+#[test]
+fn no_allow_lifts_a_deny_the_floor_or_an_opaque_reading() {
+    let rules = load(&format!(
+        "  - {{id: all, argv: [[rm], [banister, answer], [ls], [rm, -rf, /], [rm, -rf, '~']], {ALLOW}}}\n"
+    ))
+    .unwrap();
+    assert_eq!(shell(&rules, "rm a").rule, "user.all");
+    assert_eq!(shell(&rules, "rm -rf /").rule, "floor.wipe-root");
+    assert_eq!(shell(&rules, "rm -rf ~").rule, "floor.wipe-home");
+    assert_eq!(shell(&rules, "banister answer 1 accept").rule, "pack.banister.answer");
+    assert_eq!(shell(&rules, "ls $X").rule, "opaque");
+    assert_eq!(shell(&rules, "rm $X").decision, Decision::Ask);
+}
+
+#[test]
+fn a_users_ask_and_deny_always_count() {
+    let rules = load(&format!(
+        "  - {{id: no-tests, decision: deny, argv: [[cargo, test]], reason: Not now., risk: low}}\n\
+         \x20 - {{id: ask-ls, decision: ask, argv: [[ls]], reason: Why., risk: low}}\n\
+         \x20 - {{id: ls, argv: [[ls], [cargo, test]], {ALLOW}}}\n"
+    ))
+    .unwrap();
+    assert_eq!(shell(&rules, "cargo test").rule, "user.no-tests");
+    assert_eq!(shell(&rules, "ls && cargo test").decision, Decision::Deny);
+    assert_eq!(shell(&rules, "ls").rule, "user.ask-ls");
+}
+
+#[test]
+fn a_users_allow_by_path_lets_the_shell_write_there() {
+    let rules = load(&format!("  - {{id: out, tool: [write], path: [./out/**], {ALLOW}}}\n")).unwrap();
+    assert_eq!(shell(&rules, "ls > out/list.txt").decision, Decision::Allow);
+    assert_eq!(shell(&rules, "ls > list.txt").rule, "redirect");
+    assert_eq!(shell(&rules, "cd src && ls > out/list.txt").rule, "redirect");
+}
+
+#[test]
+fn agents_servers_and_native_names_narrow_a_rule() {
+    let rules = load(
+        "  - {id: gh, decision: allow, tool: [list_issues], server: [github], reason: R., risk: low}\n\
+         \x20 - {id: codex, decision: deny, agent: [codex], tool: [shell], reason: R., risk: low}\n\
+         \x20 - {id: fetch, decision: allow, tool: [WebFetch], reason: R., risk: low}\n",
+    )
+    .unwrap();
+    assert_eq!(shell(&rules, "ls").decision, Decision::Allow);
+    assert_eq!(tool(&rules, "list_issues", serde_json::json!({})).decision, Decision::Ask);
+    assert_eq!(tool(&rules, "WebFetch", serde_json::json!({})).rule, "user.fetch");
+    assert_eq!(tool(&rules, "WebSearch", serde_json::json!({})).rule, "pack.web");
+}

@@ -1,0 +1,56 @@
+//! The built-in rules, from the outside.
+
+mod commands;
+mod laws;
+mod load;
+mod tools;
+
+use std::path::PathBuf;
+
+use banister_events::activity::{Action, ActionKind, Gate};
+use banister_policy::{Request, Rules, evaluate};
+use serde_json::{Value, json};
+
+fn own() -> Vec<PathBuf> {
+    vec![PathBuf::from("/home/me/.config/banister")]
+}
+
+fn builtin() -> Rules {
+    Rules::builtin().unwrap()
+}
+
+fn action(kind: ActionKind, tool: &str, input: Value) -> Action {
+    Action {
+        id: "1".to_owned(),
+        kind,
+        tool: tool.to_owned(),
+        server: None,
+        original_name: None,
+        input: Some(input),
+        rationale: None,
+    }
+}
+
+fn decide(rules: &Rules, action: &Action) -> Gate {
+    evaluate(
+        rules,
+        &Request {
+            agent: "claude",
+            action,
+            cwd: Some("/home/me/project"),
+            home: Some("/home/me"),
+            own: &own(),
+        },
+    )
+}
+
+fn shell(rules: &Rules, command: &str) -> Gate {
+    decide(
+        rules,
+        &action(ActionKind::Tool, "Bash", json!({ "command": command })),
+    )
+}
+
+fn tool(rules: &Rules, name: &str, input: Value) -> Gate {
+    decide(rules, &action(ActionKind::Tool, name, input))
+}
