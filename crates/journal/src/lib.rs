@@ -1,0 +1,71 @@
+//! The durable, hash-chained record of what agents did and what people answered.
+//!
+//! What is appended is kept as given, in one order, and is acknowledged only when it is as durable as the caller
+//! asked. Records are chained per session, so that a change made afterwards is found by anyone who reads
+//! [`chain`]. The journal does not look into bodies, knows no protocol, reads no clock and never deletes.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`record`] | what is handed in, and what is kept |
+//! | [`chain`] | how a record's hash is made |
+//! | `journal` | the handle: append, read, follow |
+//! | `writer` | the one thread that writes, with group commit |
+//! | `read` | queries, on connections of their own |
+//! | [`verify`] | the check of a whole file, also of one in use |
+//! | `sqlite` | the file: lock, settings, migrations |
+//!
+//! ```
+//! # async fn example() -> Result<(), banister_journal::Error> {
+//! use banister_journal::{Appended, Draft, Durability, Journal, Kind, Source};
+//!
+//! # let folder = tempfile::tempdir().map_err(|source| banister_journal::Error::Io { path: "".into(), source })?;
+//! # let path = folder.path().join("journal.db");
+//! let journal = Journal::open(&path)?;
+//! let draft = Draft {
+//!     session: "s_1".to_owned(),
+//!     time: "2026-05-04T10:00:00Z".parse().unwrap_or_default(),
+//!     kind: Kind::Event,
+//!     source: Source {
+//!         protocol: "aep".to_owned(),
+//!         agent: "claude-code".to_owned(),
+//!         door: "socket".to_owned(),
+//!         key: "k_1".to_owned(),
+//!     },
+//!     turn: None,
+//!     action: None,
+//!     event_id: Some("evt_1".to_owned()),
+//!     reader: 1,
+//!     body: b"{}".as_slice().into(),
+//!     findings: serde_json::Value::Null,
+//!     gate: None,
+//! };
+//! let Appended::Recorded(records) = journal.append(vec![draft.clone()], Durability::Synced).await? else {
+//!     panic!("the id is new");
+//! };
+//! assert_eq!((records[0].position, records[0].seq), (1, 1));
+//!
+//! let again = journal.append(vec![draft], Durability::Synced).await?;
+//! assert!(matches!(again, Appended::Duplicate { same_bytes: true, .. }));
+//! # Ok(())
+//! # }
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+//! # runtime.block_on(example()).unwrap();
+//! ```
+
+mod archive;
+pub mod chain;
+mod error;
+mod heads;
+mod journal;
+mod prepared;
+mod read;
+pub mod record;
+mod sqlite;
+pub mod verify;
+mod writer;
+
+pub use archive::Archive;
+pub use error::Error;
+pub use journal::Journal;
+pub use record::{Appended, Draft, Durability, Kind, Record, SessionRow, Source};
+pub use verify::{Bad, Report, What};

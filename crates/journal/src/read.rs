@@ -1,0 +1,265 @@
+//! Queries, on a small number of connections of their own: a read never waits for the writer, nor the writer
+//! for a read. What is stored is given back as it is; a record that cannot be is an error that names it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, Params, Row, named_params};
+use serde_json::Value;
+
+use crate::record::{Kind, Record, SessionRow, Source};
+use crate::sqlite::{signed, unsigned};
+use crate::{Error, sqlite};
+
+/// How many reads run at once; more wait for one of them.
+const CONNECTIONS: usize = 4;
+
+/// The columns of a record, in the order in which [`record`] takes them.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT position, session, seq, time, kind, protocol, agent, door, key, turn, action, ",
+            "event_id, reader, body, findings, gate, prev, hash FROM record ",
+            $rest
+        )
+    };
+}
+pub(crate) use select;
+
+/// The connections that read.
+pub(crate) struct Readers {
+    path: PathBuf,
+    pool: Mutex<Pool>,
+    returned: Condvar,
+}
+
+#[derive(Default)]
+struct Pool {
+    idle: Vec<Connection>,
+    lent: usize,
+}
+
+impl fmt::Debug for Readers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Readers")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Readers {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            pool: Mutex::default(),
+            returned: Condvar::new(),
+        }
+    }
+
+    /// Closes the connections that are not in use.
+    pub(crate) fn close(&self) {
+        self.pool().idle.clear();
+    }
+
+    pub(crate) fn after(&self, position: u64, limit: usize) -> Result<Vec<Arc<Record>>, Error> {
+        let query = select!("WHERE position > ?1 ORDER BY position LIMIT ?2");
+        self.lend(|connection| records(connection, query, (signed(position), signed(limit as u64))))
+    }
+
+    pub(crate) fn session(
+        &self,
+        session: &str,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Record>>, Error> {
+        let query = select!("WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
+        let parameters = (session, signed(after_seq), signed(limit as u64));
+        self.lend(|connection| records(connection, query, parameters))
+    }
+
+    pub(crate) fn of_kinds(&self, kinds: &[Kind]) -> Result<Vec<Arc<Record>>, Error> {
+        self.lend(|connection| {
+            // One transaction: the kinds are read as of one moment.
+            let moment = connection.unchecked_transaction()?;
+            let mut found = Vec::new();
+            for kind in Kind::ALL.into_iter().filter(|kind| kinds.contains(kind)) {
+                found.extend(records(&moment, kind_query(kind), [kind.as_str()])?);
+            }
+            found.sort_unstable_by_key(|record| record.position);
+            Ok(found)
+        })
+    }
+
+    pub(crate) fn sessions(&self) -> Result<Vec<SessionRow>, Error> {
+        let query = "SELECT session, agent, protocol, first, last, seq, position
+                     FROM session ORDER BY position DESC";
+        self.lend(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            let mut rows = statement.query([])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let columns = Columns {
+                    row,
+                    position: unsigned(row.get(6)?),
+                };
+                found.push(SessionRow {
+                    session: columns.get(0, "session")?,
+                    agent: columns.get(1, "agent")?,
+                    protocol: columns.get(2, "protocol")?,
+                    first: columns.time(3, "first")?,
+                    last: columns.time(4, "last")?,
+                    records: columns.unsigned(5, "seq")?,
+                });
+            }
+            Ok(found)
+        })
+    }
+
+    fn lend<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        let mut loan = self.take();
+        let connection = match loan.connection.take() {
+            Some(connection) => connection,
+            None => sqlite::reader(&self.path)?,
+        };
+        read(loan.connection.insert(connection))
+    }
+
+    /// Waits for a turn. A loan without a connection may open one.
+    fn take(&self) -> Loan<'_> {
+        let mut pool = self
+            .returned
+            .wait_while(self.pool(), |pool| pool.lent >= CONNECTIONS)
+            .unwrap_or_else(PoisonError::into_inner);
+        pool.lent += 1;
+        Loan {
+            readers: self,
+            connection: pool.idle.pop(),
+        }
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives the turn back, however the read ended.
+struct Loan<'a> {
+    readers: &'a Readers,
+    connection: Option<Connection>,
+}
+
+impl Drop for Loan<'_> {
+    fn drop(&mut self) {
+        let mut pool = self.readers.pool();
+        pool.lent -= 1;
+        pool.idle.extend(self.connection.take());
+        self.readers.returned.notify_one();
+    }
+}
+
+/// Events have no entry in the index by kind; all other kinds must say so to be served from it.
+fn kind_query(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Event => select!("WHERE kind = ?1 ORDER BY position"),
+        _ => select!("WHERE kind = ?1 AND kind <> 'event' ORDER BY position"),
+    }
+}
+
+/// The record that bears a sender's id.
+pub(crate) fn of_event(
+    connection: &Connection,
+    key: &str,
+    event_id: &str,
+) -> Result<Option<Record>, Error> {
+    let query = select!("WHERE key = :key AND event_id = :event_id");
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query(named_params! { ":key": key, ":event_id": event_id })?;
+    rows.next()?.map(record).transpose()
+}
+
+fn records(
+    connection: &Connection,
+    query: &str,
+    parameters: impl Params,
+) -> Result<Vec<Arc<Record>>, Error> {
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query(parameters)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Arc::new(record(row)?));
+    }
+    Ok(found)
+}
+
+fn record(row: &Row<'_>) -> Result<Record, Error> {
+    let columns = Columns {
+        row,
+        position: unsigned(row.get(0)?),
+    };
+    let kind: String = columns.get(4, "kind")?;
+    Ok(Record {
+        position: columns.position,
+        session: columns.get(1, "session")?,
+        seq: columns.unsigned(2, "seq")?,
+        time: columns.time(3, "time")?,
+        kind: Kind::parse(&kind).ok_or_else(|| columns.damaged("kind"))?,
+        source: Source {
+            protocol: columns.get(5, "protocol")?,
+            agent: columns.get(6, "agent")?,
+            door: columns.get(7, "door")?,
+            key: columns.get(8, "key")?,
+        },
+        turn: columns.get(9, "turn")?,
+        action: columns.get(10, "action")?,
+        event_id: columns.get(11, "event_id")?,
+        reader: columns.get(12, "reader")?,
+        body: columns.get::<Vec<u8>>(13, "body")?.into(),
+        findings: columns.json(14, "findings")?.unwrap_or(Value::Null),
+        gate: columns.json(15, "gate")?,
+        prev: columns.get(16, "prev")?,
+        hash: columns.get(17, "hash")?,
+    })
+}
+
+/// One row, and what to call it when it cannot be read.
+struct Columns<'a> {
+    row: &'a Row<'a>,
+    position: u64,
+}
+
+impl Columns<'_> {
+    fn get<T: FromSql>(&self, index: usize, column: &'static str) -> Result<T, Error> {
+        self.row.get(index).map_err(|_| self.damaged(column))
+    }
+
+    fn unsigned(&self, index: usize, column: &'static str) -> Result<u64, Error> {
+        u64::try_from(self.get::<i64>(index, column)?).map_err(|_| self.damaged(column))
+    }
+
+    fn time(&self, index: usize, column: &'static str) -> Result<Timestamp, Error> {
+        self.get::<String>(index, column)?
+            .parse()
+            .map_err(|_| self.damaged(column))
+    }
+
+    fn json(&self, index: usize, column: &'static str) -> Result<Option<Value>, Error> {
+        let text: Option<String> = self.get(index, column)?;
+        text.map(|text| serde_json::from_str(&text).map_err(|_| self.damaged(column)))
+            .transpose()
+    }
+
+    fn damaged(&self, column: &'static str) -> Error {
+        Error::Damaged {
+            position: self.position,
+            column,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -1,0 +1,279 @@
+//! The one thread that writes. It takes everything that waits, commits it as one transaction, and only then
+//! answers; a lone batch is committed at once.
+//!
+//! - A batch is recorded whole or not at all. If the commit fails, everybody in it is told, and the next one starts
+//!   from what the file holds.
+//! - A commit that somebody wants synced is synced before anybody in it is answered. Other commits are in the
+//!   write-ahead log when they are answered and are synced within 10 ms; while that cannot be done, every commit
+//!   waits for its sync, so that a failing disk is noticed by those who rely on it.
+//!
+//! It does not split a group by durability: who wants less may get more.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::Error;
+use crate::heads::{Head, Heads};
+use crate::prepared::Prepared;
+use crate::record::{Appended, Durability};
+use crate::sqlite::{signed, unsigned};
+
+mod group;
+
+use group::{Group, Span};
+
+/// How many batches one transaction takes.
+const GROUP: usize = 256;
+
+/// When the sync after a commit that was not synced starts: half of the 10 ms, the other half is the disk's.
+const SYNC_AFTER: Duration = Duration::from_millis(5);
+
+/// How long after a failed sync the next is tried, if nobody writes before.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// About how much the write-ahead log grows before it is moved into the database.
+const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
+
+/// About what one commit adds to the log beyond its bodies: one page of each table and index.
+const COMMIT_BYTES: usize = 6 * 4096;
+
+/// Half of how many sessions' heads are kept in memory.
+const HEADS: usize = 4096;
+
+/// One batch, and who waits for it.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) batch: Vec<Prepared>,
+    pub(crate) durability: Durability,
+    pub(crate) reply: oneshot::Sender<Result<Appended, Error>>,
+    /// The batch's share of the queue, given back when the batch is done with.
+    pub(crate) room: OwnedSemaphorePermit,
+}
+
+#[derive(Debug)]
+pub(crate) struct Writer {
+    connection: Connection,
+    heads: Heads,
+    /// The last committed position, for all to see.
+    head: Arc<AtomicU64>,
+    position: u64,
+    /// What `PRAGMA synchronous` is set to, if that is known.
+    level: Option<Durability>,
+    /// When what is committed but not synced has to be synced.
+    sync_due: Option<Instant>,
+    sync_failed: bool,
+    log_bytes: usize,
+}
+
+impl Writer {
+    pub(crate) fn new(connection: Connection, head: Arc<AtomicU64>) -> Result<Self, Error> {
+        let position =
+            connection.query_row("SELECT coalesce(max(position), 0) FROM record", [], |row| {
+                row.get(0)
+            })?;
+        let position = unsigned(position);
+        head.store(position, Ordering::Release);
+        Ok(Self {
+            connection,
+            heads: Heads::new(HEADS),
+            head,
+            position,
+            level: None,
+            sync_due: None,
+            sync_failed: false,
+            log_bytes: 0,
+        })
+    }
+
+    /// Writes until the last sender is gone and everything that was sent is on disk.
+    pub(crate) fn run(mut self, jobs: &Receiver<Job>) {
+        loop {
+            match self.wait(jobs) {
+                Ok(first) => {
+                    let mut group = vec![first];
+                    group.extend(jobs.try_iter().take(GROUP - 1));
+                    self.commit(group);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.sync_due.is_some_and(|due| due <= now()) {
+                self.sync();
+            }
+            self.checkpoint();
+        }
+        if self.sync_due.is_some() {
+            self.sync();
+        }
+    }
+
+    fn wait(&self, jobs: &Receiver<Job>) -> Result<Job, RecvTimeoutError> {
+        match self.sync_due {
+            None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(due) => jobs.recv_timeout(due.saturating_duration_since(now())),
+        }
+    }
+
+    fn commit(&mut self, group: Vec<Job>) {
+        let wanted = group.iter().map(|job| job.durability).max();
+        let durability = match wanted {
+            Some(Durability::Written) if !self.sync_failed => Durability::Written,
+            _ => Durability::Synced,
+        };
+        let (batches, waiters): (Vec<_>, Vec<_>) = group
+            .into_iter()
+            .map(|job| (job.batch, (job.reply, job.room)))
+            .unzip();
+        // A waiter who is gone does not undo what happened: nobody has to be there for the answer.
+        match self.write(batches, durability) {
+            Ok(outcomes) => {
+                for ((reply, room), outcome) in waiters.into_iter().zip(outcomes) {
+                    drop(room);
+                    drop(reply.send(outcome));
+                }
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                for (reply, room) in waiters {
+                    drop(room);
+                    drop(reply.send(Err(Error::Write(Arc::clone(&error)))));
+                }
+            }
+        }
+    }
+
+    /// One transaction for all batches. The outer error is everybody's, an inner one is of that batch alone.
+    fn write(
+        &mut self,
+        batches: Vec<Vec<Prepared>>,
+        durability: Durability,
+    ) -> rusqlite::Result<Vec<Result<Appended, Error>>> {
+        self.set_level(durability)?;
+        let bytes: usize = batches.iter().flatten().map(Prepared::bytes).sum();
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut group = Group {
+            transaction: &transaction,
+            heads: &mut self.heads,
+            touched: HashMap::new(),
+            position: self.position,
+        };
+        let mut outcomes = Vec::with_capacity(batches.len());
+        for batch in batches {
+            outcomes.push(group.append(batch)?);
+        }
+        let Group {
+            touched, position, ..
+        } = group;
+        for span in touched.values() {
+            span.store(&transaction)?;
+        }
+        // A group of duplicates writes nothing, and a commit of nothing syncs nothing: yet what it
+        // acknowledges may be one of those not yet synced.
+        if durability == Durability::Synced && self.sync_due.is_some() {
+            mark_synced(&transaction, position)?;
+        }
+        transaction.commit()?;
+
+        for Span { last, .. } in touched.into_values() {
+            self.heads.put(
+                last.session.clone(),
+                Head {
+                    seq: last.seq,
+                    hash: last.hash,
+                },
+            );
+        }
+        let wrote = position > self.position;
+        self.position = position;
+        self.head.store(position, Ordering::Release);
+        self.log_bytes = self
+            .log_bytes
+            .saturating_add(bytes)
+            .saturating_add(COMMIT_BYTES);
+        match durability {
+            Durability::Synced => self.all_synced(),
+            Durability::Written if wrote && self.sync_due.is_none() => {
+                self.sync_due = Some(now() + SYNC_AFTER);
+            }
+            Durability::Written => {}
+        }
+        Ok(outcomes)
+    }
+
+    /// A commit of its own, for those that did not wait for theirs.
+    fn sync(&mut self) {
+        if self.try_sync().is_ok() {
+            self.all_synced();
+        } else {
+            self.sync_failed = true;
+            self.sync_due = Some(now() + RETRY_AFTER);
+        }
+    }
+
+    fn try_sync(&mut self) -> rusqlite::Result<()> {
+        self.set_level(Durability::Synced)?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        mark_synced(&transaction, self.position)?;
+        transaction.commit()
+    }
+
+    fn all_synced(&mut self) {
+        self.sync_due = None;
+        self.sync_failed = false;
+    }
+
+    fn set_level(&mut self, durability: Durability) -> rusqlite::Result<()> {
+        if self.level != Some(durability) {
+            self.level = None;
+            let name = match durability {
+                Durability::Written => "NORMAL",
+                Durability::Synced => "FULL",
+            };
+            self.connection.pragma_update(None, "synchronous", name)?;
+            self.level = Some(durability);
+        }
+        Ok(())
+    }
+
+    /// Moves the log into the database, as far as readers let; what they hold up is moved next time. Nothing depends
+    /// on its success but the log's size.
+    fn checkpoint(&mut self) {
+        if self.log_bytes >= CHECKPOINT_BYTES {
+            self.log_bytes = 0;
+            drop(
+                self.connection
+                    .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())),
+            );
+        }
+    }
+}
+
+/// Touches the file, so that the commit has something to sync; the sync covers all that was committed before.
+fn mark_synced(transaction: &Transaction<'_>, position: u64) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("UPDATE meta SET value = ?1 WHERE name = 'synced'")?
+        .execute([signed(position)])?;
+    Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only bounds how long the disk may lag behind; never recorded, never compared with a record"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

@@ -1,0 +1,210 @@
+//! One transaction of the writer: batches become chained records. It keeps what it learns to itself until the
+//! writer has committed.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use rusqlite::{Transaction, params};
+
+use crate::chain::{self, Link};
+use crate::heads::{Head, Heads};
+use crate::prepared::Prepared;
+use crate::record::{Appended, Record};
+use crate::sqlite::{signed, unsigned};
+use crate::{Error, read};
+
+/// One open transaction. What it learns becomes the writer's only if it commits.
+pub(super) struct Group<'a> {
+    pub(super) transaction: &'a Transaction<'a>,
+    pub(super) heads: &'a mut Heads,
+    pub(super) touched: HashMap<String, Span>,
+    pub(super) position: u64,
+}
+
+/// The first and the last record that a group added to a session.
+pub(super) struct Span {
+    first: Arc<Record>,
+    pub(super) last: Arc<Record>,
+}
+
+impl Group<'_> {
+    /// Records the batch, or finds before anything is written why not.
+    pub(super) fn append(
+        &mut self,
+        batch: Vec<Prepared>,
+    ) -> rusqlite::Result<Result<Appended, Error>> {
+        match self.refusal(&batch) {
+            Err(Error::Sqlite(error)) => return Err(error),
+            Err(error) => return Ok(Err(error)),
+            Ok(Some(duplicate)) => return Ok(Ok(duplicate)),
+            Ok(None) => {}
+        }
+        let mut records = Vec::with_capacity(batch.len());
+        for prepared in batch {
+            records.push(self.add(prepared)?);
+        }
+        Ok(Ok(Appended::Recorded(records)))
+    }
+
+    fn refusal(&self, batch: &[Prepared]) -> Result<Option<Appended>, Error> {
+        let mut seen = HashSet::new();
+        for (index, Prepared { draft, .. }) in batch.iter().enumerate() {
+            let Some(event_id) = &draft.event_id else {
+                continue;
+            };
+            let key = &draft.source.key;
+            let known = read::of_event(self.transaction, key, event_id)?;
+            match known {
+                Some(first) if index == 0 => {
+                    let same_bytes = first.body == draft.body;
+                    return Ok(Some(Appended::Duplicate {
+                        first: Arc::new(first),
+                        same_bytes,
+                    }));
+                }
+                None if seen.insert((key, event_id)) => {}
+                _ => {
+                    let (key, event_id) = (key.clone(), event_id.clone());
+                    return Err(Error::EventIdTaken { key, event_id });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn add(&mut self, prepared: Prepared) -> rusqlite::Result<Arc<Record>> {
+        let Prepared {
+            draft,
+            time,
+            body,
+            findings,
+            gate,
+        } = prepared;
+        let head = self.head(&draft.session)?;
+        let (seq, prev) = (head.seq + 1, head.hash);
+        let link = Link {
+            session: &draft.session,
+            seq,
+            time: &time,
+            protocol: &draft.source.protocol,
+            agent: &draft.source.agent,
+            door: &draft.source.door,
+            key: &draft.source.key,
+            turn: draft.turn.as_deref(),
+            action: draft.action.as_deref(),
+            kind: draft.kind.as_str(),
+            reader: draft.reader,
+            event_id: draft.event_id.as_deref(),
+            body,
+            findings: findings.as_deref(),
+            gate: gate.as_deref(),
+            prev,
+        };
+        let hash = link.hash();
+        let position = self.position + 1;
+        self.transaction
+            .prepare_cached(
+                "INSERT INTO record (position, session, seq, time, kind, protocol, agent, door, key,
+                     turn, action, event_id, reader, body, findings, gate, prev, hash)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+            )?
+            .execute(params![
+                signed(position),
+                link.session,
+                signed(seq),
+                link.time,
+                link.kind,
+                link.protocol,
+                link.agent,
+                link.door,
+                link.key,
+                link.turn,
+                link.action,
+                link.event_id,
+                link.reader,
+                draft.body.as_ref(),
+                link.findings,
+                link.gate,
+                prev,
+                hash,
+            ])?;
+        self.position = position;
+        let record = Arc::new(Record {
+            position,
+            session: draft.session,
+            seq,
+            time: draft.time,
+            kind: draft.kind,
+            source: draft.source,
+            turn: draft.turn,
+            action: draft.action,
+            event_id: draft.event_id,
+            reader: draft.reader,
+            body: draft.body,
+            findings: draft.findings,
+            gate: draft.gate,
+            prev,
+            hash,
+        });
+        if let Some(span) = self.touched.get_mut(&record.session) {
+            span.last = Arc::clone(&record);
+        } else {
+            let span = Span {
+                first: Arc::clone(&record),
+                last: Arc::clone(&record),
+            };
+            self.touched.insert(record.session.clone(), span);
+        }
+        Ok(record)
+    }
+
+    fn head(&mut self, session: &str) -> rusqlite::Result<Head> {
+        if let Some(Span { last, .. }) = self.touched.get(session) {
+            return Ok(Head {
+                seq: last.seq,
+                hash: last.hash,
+            });
+        }
+        if let Some(head) = self.heads.get(session) {
+            return Ok(head);
+        }
+        let mut statement = self
+            .transaction
+            .prepare_cached("SELECT seq, hash FROM session WHERE session = ?1")?;
+        let mut rows = statement.query([session])?;
+        match rows.next()? {
+            None => Ok(Head {
+                seq: 0,
+                hash: chain::START,
+            }),
+            Some(row) => Ok(Head {
+                seq: unsigned(row.get(0)?),
+                hash: row.get(1)?,
+            }),
+        }
+    }
+}
+
+impl Span {
+    pub(super) fn store(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let Self { first, last } = self;
+        transaction
+            .prepare_cached(
+                "INSERT INTO session (session, agent, protocol, first, last, position, seq, hash)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT (session) DO UPDATE SET last = excluded.last,
+                     position = excluded.position, seq = excluded.seq, hash = excluded.hash",
+            )?
+            .execute(params![
+                first.session,
+                first.source.agent,
+                first.source.protocol,
+                first.time.to_string(),
+                last.time.to_string(),
+                signed(last.position),
+                signed(last.seq),
+                last.hash,
+            ])?;
+        Ok(())
+    }
+}

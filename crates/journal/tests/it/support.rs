@@ -1,0 +1,81 @@
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use banister_journal::{Appended, Draft, Durability, Error, Journal, Kind, Record, Source};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A place for one journal.
+pub(crate) struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("journal.db")
+    }
+
+    pub(crate) fn open(&self) -> Journal {
+        Journal::open(&self.path()).unwrap()
+    }
+}
+
+pub(crate) fn draft(session: &str, body: &str) -> Draft {
+    Draft {
+        session: session.to_owned(),
+        time: at(0),
+        kind: Kind::Event,
+        source: Source {
+            protocol: "hook:claude-code".to_owned(),
+            agent: "claude-code".to_owned(),
+            door: "socket".to_owned(),
+            key: "k_1".to_owned(),
+        },
+        turn: Some("t_1".to_owned()),
+        action: None,
+        event_id: None,
+        reader: 1,
+        body: body.to_owned().into(),
+        findings: Value::Null,
+        gate: None,
+    }
+}
+
+/// A moment, some seconds into the test's day.
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    let morning: Timestamp = "2026-05-04T10:00:00Z".parse().unwrap();
+    morning + SignedDuration::from_secs(seconds)
+}
+
+pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+pub(crate) fn append(journal: &Journal, drafts: Vec<Draft>) -> Result<Appended, Error> {
+    wait(journal.append(drafts, Durability::Synced))
+}
+
+pub(crate) fn recorded(journal: &Journal, drafts: Vec<Draft>) -> Vec<Arc<Record>> {
+    match append(journal, drafts).unwrap() {
+        Appended::Recorded(records) => records,
+        Appended::Duplicate { first, .. } => panic!("a duplicate of {first:?}"),
+    }
+}
+
+pub(crate) fn bodies(records: &[Arc<Record>]) -> Vec<&str> {
+    records
+        .iter()
+        .map(|record| std::str::from_utf8(&record.body).unwrap())
+        .collect()
+}

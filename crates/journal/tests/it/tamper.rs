@@ -1,0 +1,209 @@
+use std::fs;
+
+use banister_journal::{Bad, Draft, Journal, Report, What};
+use rusqlite::{Connection, OpenFlags};
+use serde_json::json;
+
+use crate::support::{Place, draft, recorded};
+
+/// Two sessions of five records each, interleaved: "a" at 1, 3, 5, 7, 9 and "b" at 2, 4, 6, 8, 10.
+fn filled() -> Place {
+    let place = Place::new();
+    let journal = place.open();
+    for number in 0..10 {
+        let full = Draft {
+            action: Some("act_1".to_owned()),
+            event_id: Some(format!("evt_{number}")),
+            findings: json!([{ "code": "AEP-REQ-03" }]),
+            gate: Some(json!({ "risk": "high" })),
+            ..draft(
+                if number % 2 == 0 { "a" } else { "b" },
+                &format!("body {number}"),
+            )
+        };
+        recorded(&journal, vec![full]);
+    }
+    place
+}
+
+fn change(place: &Place, sql: &str) {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    Connection::open_with_flags(place.path(), flags)
+        .unwrap()
+        .execute_batch(sql)
+        .unwrap();
+}
+
+fn verify_after(sql: &str) -> Report {
+    let place = filled();
+    change(&place, sql);
+    Journal::verify(&place.path()).unwrap()
+}
+
+fn bad(position: u64, session: &str, seq: u64, what: What) -> Bad {
+    Bad {
+        position,
+        session: session.to_owned(),
+        seq,
+        what,
+    }
+}
+
+#[test]
+fn an_untouched_journal_is_clean_and_stays_as_it_is() {
+    let place = filled();
+    let before = fs::read(place.path()).unwrap();
+    let epoch = place.open().epoch().to_owned();
+    let report = Journal::verify(&place.path()).unwrap();
+    let clean = Report {
+        epoch,
+        records: 10,
+        sessions: 2,
+        head: 10,
+        bad: 0,
+        first_bad: None,
+        storage: None,
+    };
+    assert_eq!(report, clean);
+    assert!(report.is_clean());
+    assert_eq!(fs::read(place.path()).unwrap(), before);
+}
+
+#[test]
+fn a_change_in_any_column_is_found_and_named() {
+    let changes = [
+        "time = '2026-05-04T10:00:00+00:00'",
+        "kind = 'answer'",
+        "protocol = 'aep'",
+        "agent = 'codex'",
+        "door = 'http'",
+        "key = 'k_2'",
+        "turn = NULL",
+        "action = ''",
+        "event_id = 'evt_x'",
+        "reader = 2",
+        "body = CAST('body 5' AS BLOB)",
+        "findings = '[{\"code\": \"AEP-REQ-03\"}]'",
+        "gate = '{\"risk\":\"low\"}'",
+        "prev = zeroblob(32)",
+    ];
+    for change in changes {
+        let report = verify_after(&format!("UPDATE record SET {change} WHERE position = 5"));
+        let expected = Some(bad(5, "a", 3, What::Content));
+        assert_eq!((report.first_bad, report.bad), (expected, 1), "{change}");
+    }
+    let report = verify_after("UPDATE record SET hash = zeroblob(32) WHERE position = 5");
+    assert_eq!(
+        (report.first_bad, report.bad),
+        (Some(bad(5, "a", 3, What::Content)), 2)
+    );
+    let report = verify_after("UPDATE record SET hash = x'00' WHERE position = 5");
+    assert_eq!(report.first_bad, Some(bad(5, "a", 3, What::Unreadable)));
+}
+
+#[test]
+fn a_removed_record_is_found_wherever_it_stood() {
+    for (position, near, seq) in [(1, 3, 1), (5, 7, 3), (9, 7, 5)] {
+        let report = verify_after(&format!("DELETE FROM record WHERE position = {position}"));
+        assert_eq!(
+            (report.first_bad, report.bad),
+            (Some(bad(near, "a", seq, What::Missing)), 1)
+        );
+    }
+    let report = verify_after("DELETE FROM record WHERE session = 'b'");
+    assert_eq!(
+        (report.first_bad, report.bad),
+        (Some(bad(0, "b", 1, What::Missing)), 1)
+    );
+}
+
+#[test]
+fn records_that_changed_places_are_found() {
+    let report = verify_after(
+        "UPDATE record SET seq = -1 WHERE position = 3;
+         UPDATE record SET seq = 2 WHERE position = 5;
+         UPDATE record SET seq = 3 WHERE position = 3;",
+    );
+    assert_eq!(report.first_bad, Some(bad(3, "a", 3, What::Content)));
+    let report = verify_after(
+        "UPDATE record SET position = -1 WHERE position = 3;
+         UPDATE record SET position = 3 WHERE position = 5;
+         UPDATE record SET position = 5 WHERE position = -1;",
+    );
+    assert_eq!(report.first_bad, Some(bad(3, "a", 3, What::Order)));
+    let report = verify_after("UPDATE record SET session = 'b', seq = 6 WHERE position = 9");
+    assert_eq!(report.first_bad, Some(bad(7, "a", 5, What::Missing)));
+    assert_eq!(report.bad, 3);
+}
+
+#[test]
+fn a_record_put_in_or_a_head_set_back_is_found() {
+    let report = verify_after(
+        "INSERT INTO record SELECT 11, session, 6, time, kind, protocol, agent, door, key, turn, action, NULL,
+             reader, body, findings, gate, hash, zeroblob(32) FROM record WHERE position = 9",
+    );
+    assert_eq!(report.first_bad, Some(bad(11, "a", 6, What::Content)));
+    let report = verify_after("UPDATE session SET seq = 4 WHERE session = 'a'");
+    assert_eq!(report.first_bad, Some(bad(9, "a", 5, What::Head)));
+    let report = verify_after("DELETE FROM session WHERE session = 'a'");
+    assert_eq!(report.first_bad, Some(bad(9, "a", 5, What::Head)));
+}
+
+/// A record that was made up with a right hash of its own still does not follow on its predecessor.
+#[test]
+fn a_chain_spliced_from_another_journal_is_found() {
+    let (place, other) = (filled(), Place::new());
+    let forged = other.open();
+    recorded(
+        &forged,
+        ["x", "y", "z"].map(|body| draft("a", body)).to_vec(),
+    );
+    drop(forged);
+    change(
+        &place,
+        &format!(
+            "ATTACH '{}' AS other;
+             DELETE FROM record WHERE position = 5;
+             INSERT INTO record SELECT 5, session, seq, time, kind, protocol, agent, door, key, turn, action,
+                 event_id, reader, body, findings, gate, prev, hash FROM other.record WHERE position = 3",
+            other.path().display()
+        ),
+    );
+    let report = Journal::verify(&place.path()).unwrap();
+    assert_eq!(
+        (report.first_bad, report.bad),
+        (Some(bad(5, "a", 3, What::Link)), 2)
+    );
+}
+
+#[test]
+fn one_byte_changed_in_the_file_is_found() {
+    let place = filled();
+    let mut bytes = fs::read(place.path()).unwrap();
+    let at = bytes
+        .windows(6)
+        .position(|window| window == b"body 4")
+        .unwrap();
+    bytes[at + 5] ^= 1;
+    fs::write(place.path(), &bytes).unwrap();
+    let report = Journal::verify(&place.path()).unwrap();
+    assert_eq!(
+        (report.first_bad, report.bad),
+        (Some(bad(5, "a", 3, What::Content)), 1)
+    );
+}
+
+#[test]
+fn a_wrecked_file_is_reported_and_never_clean() {
+    let pristine = fs::read(filled().path()).unwrap();
+    for page in 1..pristine.len() / 4096 {
+        let place = Place::new();
+        let mut bytes = pristine.clone();
+        bytes[page * 4096..(page + 1) * 4096].fill(0xa5);
+        fs::write(place.path(), &bytes).unwrap();
+        match Journal::verify(&place.path()) {
+            Ok(report) => assert!(!report.is_clean(), "page {page}: {report:?}"),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}
