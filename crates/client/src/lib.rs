@@ -1,0 +1,31 @@
+//! Emit, subscribe and answer, from Rust.
+//!
+//! A [`Client`] talks JSON to a gateway over its Unix socket or plain HTTP, one connection per request. Everything it
+//! reads is bounded, and so is the time it waits for a response; only an open [`EventStream`] may last. It does not
+//! reconnect, does not retry and speaks no TLS: a gateway listens on this machine.
+//!
+//! ```no_run
+//! use banister_client::{Answer, Client, Endpoint};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> banister_client::Result<()> {
+//! let client = Client::new(Endpoint::parse("http://127.0.0.1:7717")?, "bk_answer_0123");
+//! for ask in client.inbox().await? {
+//!     client.answer(&ask.id, &Answer::reject("not before the release")).await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod client;
+mod endpoint;
+mod error;
+mod inbox;
+mod stream;
+
+pub use banister_events::frame::sse::Message as SseMessage;
+pub use client::Client;
+pub use endpoint::Endpoint;
+pub use error::{Error, Result};
+pub use inbox::{Answer, Decision, OpenAsk};
+pub use stream::EventStream;

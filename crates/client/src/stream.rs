@@ -1,0 +1,60 @@
+//! A stream of server-sent events.
+
+use banister_events::frame::sse::{Message, Parser};
+use banister_events::{frame, limits};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+use crate::client::Connection;
+use crate::error::{Error, Result};
+
+/// Events as they arrive. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct EventStream {
+    /// `None` once nothing more will come.
+    body: Option<Incoming>,
+    parser: Parser,
+    _connection: Connection,
+}
+
+impl EventStream {
+    pub(crate) fn new(body: Incoming, connection: Connection) -> Self {
+        let parser = Parser::new(limits::MESSAGE_BYTES);
+        Self {
+            body: Some(body),
+            parser,
+            _connection: connection,
+        }
+    }
+
+    /// The next event; `None` when the gateway has ended the stream.
+    ///
+    /// An event cut off by the end is not given: it may be half of one. After [`Error::TooLarge`] the stream goes
+    /// on with the event after the one that was too large; any other error ends it. Dropping the future loses
+    /// nothing.
+    pub async fn next(&mut self) -> Option<Result<Message>> {
+        loop {
+            if let Some(message) = self.parser.next() {
+                return Some(Ok(message));
+            }
+            match self.body.as_mut()?.frame().await {
+                None => self.body = None,
+                Some(Err(error)) => {
+                    self.body = None;
+                    return Some(Err(error.into()));
+                }
+                Some(Ok(frame)) => {
+                    let dropped = frame
+                        .data_ref()
+                        .and_then(|data| self.parser.push(data).err());
+                    if let Some(frame::Error::TooLarge { limit }) = dropped {
+                        return Some(Err(Error::TooLarge { limit }));
+                    } else if dropped.is_some() {
+                        let problem = "an event of the gateway's cannot be read";
+                        return Some(Err(Error::Protocol { problem }));
+                    }
+                }
+            }
+        }
+    }
+}
