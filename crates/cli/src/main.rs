@@ -1,0 +1,80 @@
+//! `banister`: one file per command.
+//!
+//! `stdout` is data, `stderr` is for people. Exit codes are API: 0 good, 1 errors found or refused, 2 usage, 3 the tool
+//! itself failed.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod answer;
+mod check;
+mod demo;
+mod env;
+mod failure;
+mod hook;
+mod inbox;
+mod log;
+mod place;
+mod print;
+mod rules;
+mod serve;
+mod token;
+
+/// One rail for every agent: see, hear and approve what AI agents do on your behalf
+#[derive(Debug, Parser)]
+#[command(name = "banister", version, arg_required_else_help = true, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start a gateway in a throw-away directory, with a scripted agent that asks you something
+    Demo(demo::DemoArgs),
+    /// Start the gateway
+    Serve(serve::ServeArgs),
+    /// List what is waiting on you
+    Inbox(inbox::InboxArgs),
+    /// Answer what is waiting on you
+    Answer(answer::AnswerArgs),
+    /// Check a recorded stream against its protocol
+    Check(check::CheckArgs),
+    /// List the rules that streams are checked against
+    Rules(rules::RulesArgs),
+    /// Read and verify the journal
+    Log(log::LogArgs),
+    /// Make a login link for the browser
+    Token(token::TokenArgs),
+    /// Do what agents' hooks do: a native payload on stdin, the native answer out
+    Hook(hook::HookArgs),
+}
+
+fn main() -> ExitCode {
+    // Under the hook's name this is the hook: a machine without the small binary still has a working one.
+    let mut words = std::env::args_os();
+    let name = words.next().map(std::path::PathBuf::from);
+    if name.as_ref().and_then(|name| name.file_stem()).is_some_and(|name| name == "banister-hook") {
+        return banister_hook::main(words);
+    }
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return print::usage(&error),
+    };
+    let result = match arguments.command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Inbox(args) => inbox::run(&args),
+        Command::Answer(args) => answer::run(&args),
+        Command::Check(args) => print::with(|out, err| check::run(&args, out, err)),
+        Command::Rules(args) => print::with(|out, err| rules::run(&args, out, err)),
+        Command::Log(args) => log::run(&args),
+        Command::Token(args) => token::run(&args),
+        Command::Hook(args) => hook::run(&args),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => print::failure(&error),
+    }
+}

@@ -1,0 +1,97 @@
+//! Where things are: the data directory, and in it what a running gateway tells the other commands.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use banister_client::{Client, Endpoint};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use crate::env;
+use crate::failure::Failure;
+
+/// Where the gateway keeps its files.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Place {
+    /// Where the gateway keeps its files
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// What a running gateway leaves in its data directory for other commands.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Running {
+    /// Its Unix socket.
+    pub(crate) socket: PathBuf,
+    /// Its address.
+    pub(crate) address: String,
+}
+
+impl Place {
+    /// The data directory.
+    pub(crate) fn dir(&self) -> anyhow::Result<PathBuf> {
+        if let Some(dir) = &self.data {
+            return std::path::absolute(dir).with_context(|| dir.display().to_string());
+        }
+        let base = env::DATA_HOME
+            .path()
+            .or_else(|| env::HOME.path().map(|home| home.join(".local/share")))
+            .ok_or_else(|| Failure::usage("neither XDG_DATA_HOME nor HOME is set; use --data DIR"))?;
+        Ok(base.join("banister"))
+    }
+
+    /// The journal.
+    pub(crate) fn journal(&self) -> anyhow::Result<PathBuf> {
+        let path = self.dir()?.join("journal.db");
+        if !path.exists() {
+            let message = format!("there is no journal at {}; start a gateway first", path.display());
+            return Err(Failure::refused(message).into());
+        }
+        Ok(path)
+    }
+
+    /// A client with the person's key.
+    pub(crate) fn client(&self) -> anyhow::Result<Client> {
+        let dir = self.dir()?;
+        let running = Running::read(&dir)?;
+        let path = dir.join("keys").join(banister_gateway::keys::Keys::PERSON);
+        let key = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        Ok(Client::new(Endpoint::Unix(running.socket), key.trim()))
+    }
+}
+
+impl Running {
+    const FILE: &str = "gateway.json";
+
+    fn read(dir: &Path) -> anyhow::Result<Self> {
+        let path = dir.join(Self::FILE);
+        let text = std::fs::read_to_string(&path).map_err(|_| {
+            let message = format!(
+                "no gateway has run in {}; start one with `banister serve`, or name another with --data",
+                dir.display()
+            );
+            Failure::refused(message)
+        })?;
+        serde_json::from_str(&text).with_context(|| path.display().to_string())
+    }
+
+    pub(crate) fn write(&self, dir: &Path) -> anyhow::Result<()> {
+        let text = serde_json::to_vec_pretty(self)?;
+        Ok(banister_gateway::keys::private_file(&dir.join(Self::FILE), &text)?)
+    }
+}
+
+/// Where the socket goes: the runtime directory for the usual gateway, the data directory for any other.
+pub(crate) fn socket(place: &Place, dir: &Path) -> PathBuf {
+    match env::RUNTIME_DIR.path() {
+        Some(runtime) if place.data.is_none() => runtime.join("banister.sock"),
+        _ => dir.join("banister.sock"),
+    }
+}
+
+/// Runs async work to its end.
+pub(crate) fn block_on<T>(
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}

@@ -1,0 +1,161 @@
+//! `banister rules`: every rule that `check` knows, for people and as JSON.
+
+use std::io::Write;
+
+use anyhow::Result;
+use banister_events::event::Protocol;
+use banister_events::finding::{Binds, Rule, all_rules};
+use serde_json::{Value, json};
+
+/// What `banister rules` takes.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct RulesArgs {
+    /// Show the rules of one protocol: aaep, agui or aep
+    #[arg(long, value_name = "PROTOCOL")]
+    pub(crate) protocol: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show one rule in full
+    pub(crate) code: Option<String>,
+}
+
+/// Lists the rules. Returns the exit code: 0, or 2 where a protocol or code is not known.
+pub(crate) fn run(args: &RulesArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
+    let protocol = match args.protocol.as_deref().map(protocol).transpose() {
+        Ok(protocol) => protocol,
+        Err(message) => {
+            writeln!(err, "error: {message}")?;
+            return Ok(2);
+        }
+    };
+    let mut rules = all_rules();
+    rules.retain(|(of, _)| protocol.is_none_or(|protocol| *of == protocol));
+    if let Some(code) = &args.code {
+        rules.retain(|(_, rule)| rule.code.eq_ignore_ascii_case(code));
+        if rules.is_empty() {
+            let message = match find(code) {
+                Ok(rule) => format!("{} belongs to another protocol", rule.code),
+                Err(message) => message,
+            };
+            writeln!(err, "error: {message}")?;
+            return Ok(2);
+        }
+    }
+    if args.json {
+        let rules: Vec<Value> = rules.iter().map(|(of, rule)| as_json(*of, rule)).collect();
+        writeln!(
+            out,
+            "{}",
+            json!({"schema": "banister.rules/v1", "rules": rules})
+        )?;
+    } else if args.code.is_some() {
+        for (of, rule) in rules {
+            details(out, of, rule)?;
+        }
+    } else {
+        table(out, &rules)?;
+    }
+    Ok(0)
+}
+
+/// The protocol of this name, or what is wrong with the name.
+pub(crate) fn protocol(name: &str) -> Result<Protocol, String> {
+    Protocol::parse(name).ok_or_else(|| {
+        let known: Vec<&str> = Protocol::ALL.into_iter().map(Protocol::name).collect();
+        format!("unknown protocol {name:?}; known are {}", known.join(", "))
+    })
+}
+
+/// The rule with this code, or what is wrong with the code.
+pub(crate) fn find(code: &str) -> Result<&'static Rule, String> {
+    let rules = all_rules();
+    if let Some((_, rule)) = rules
+        .iter()
+        .find(|(_, rule)| rule.code.eq_ignore_ascii_case(code))
+    {
+        return Ok(rule);
+    }
+    let wanted = code.to_ascii_uppercase();
+    let nearest = rules
+        .iter()
+        .min_by_key(|(_, rule)| distance(&wanted, rule.code));
+    let hint = nearest.map_or_else(String::new, |(_, rule)| {
+        format!("; did you mean {}?", rule.code)
+    });
+    Err(format!("unknown rule {code:?}{hint}"))
+}
+
+/// How many letters have to change to turn one text into the other.
+fn distance(left: &str, right: &str) -> usize {
+    // Longer input is no code; its distance is only needed to be large.
+    const LONGEST: usize = 64;
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, letter) in left.chars().take(LONGEST).enumerate() {
+        let mut next = vec![index + 1];
+        for ((other, diagonal), above) in right.iter().zip(&row).zip(row.iter().skip(1)) {
+            let change = diagonal + usize::from(*other != letter);
+            let beside = next.last().copied().unwrap_or(0) + 1;
+            next.push(change.min(above + 1).min(beside));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+fn as_json(of: Protocol, rule: &Rule) -> Value {
+    json!({
+        "protocol": of,
+        "code": rule.code,
+        "severity": rule.severity,
+        "binds": rule.binds,
+        "text": rule.text,
+        "remedy": rule.remedy,
+    })
+}
+
+fn binds(rule: &Rule) -> &'static str {
+    match rule.binds {
+        Binds::Producer => "producer",
+        Binds::Subscriber => "subscriber",
+        Binds::Both => "both",
+    }
+}
+
+fn table(out: &mut dyn Write, rules: &[(Protocol, &Rule)]) -> Result<()> {
+    let width = rules
+        .iter()
+        .map(|(_, rule)| rule.code.len())
+        .max()
+        .unwrap_or(0);
+    writeln!(
+        out,
+        "{:width$}  {:7}  {:10}  RULE",
+        "CODE", "LEVEL", "BINDS"
+    )?;
+    for (_, rule) in rules {
+        let level = rule.severity.name();
+        writeln!(
+            out,
+            "{:width$}  {level:7}  {:10}  {}",
+            rule.code,
+            binds(rule),
+            rule.text
+        )?;
+    }
+    Ok(())
+}
+
+fn details(out: &mut dyn Write, of: Protocol, rule: &Rule) -> Result<()> {
+    writeln!(out, "{}  {}", rule.code, of.title())?;
+    writeln!(out, "level:  {}", rule.severity.name())?;
+    writeln!(out, "binds:  {}", binds(rule))?;
+    writeln!(out, "rule:   {}", rule.text)?;
+    writeln!(out, "remedy: {}", rule.remedy)?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

@@ -1,0 +1,220 @@
+//! `banister serve`: the gateway.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use banister_events::aep::mapping::{Agents, Mapping};
+use banister_gateway::clock::Clock;
+use banister_gateway::keys::{Keys, private_dir, private_file};
+use banister_gateway::serve::{Serving, start};
+use banister_gateway::{Gateway, Settings};
+use banister_hook::{Conf, Section};
+use clap::Args;
+use serde::Deserialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::env;
+use crate::failure::{Failure, GOOD};
+use crate::place::{Place, Running, socket};
+use crate::print;
+
+/// Where the gateway listens unless it is told otherwise.
+pub(crate) const LISTEN: &str = "127.0.0.1:7717";
+/// How long a hook waits for a gateway that went away.
+const RECONNECT: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:7717]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    place: Place,
+    /// Your rules, on top of the built-in ones
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// The configuration file [default: config.toml in the configuration directory]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// What `config.toml` may say. A flag wins over it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    listen: Option<SocketAddr>,
+    data: Option<PathBuf>,
+    policy: Option<PathBuf>,
+    #[serde(default)]
+    sync_allow: bool,
+}
+
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
+    let config = config(args.config.as_deref())?;
+    let place = Place { data: args.place.data.clone().or(config.data) };
+    let default = LISTEN.parse().context("the default address")?;
+    let listen = args.listen.or(config.listen).unwrap_or(default);
+    let data = place.dir()?;
+    let mut settings = settings(data.clone(), args.policy.clone().or(config.policy))?;
+    settings.sync_allow = config.sync_allow;
+    logging("info");
+    runtime()?.block_on(async {
+        let up = up(settings, listen, &socket(&place, &data)).await?;
+        let first = up.gateway.keys.is_fresh();
+        print::tell(&format!("Banister listens on http://{}", up.serving.address));
+        print::tell(&format!("  socket  {}", up.serving.socket.display()));
+        print::tell(&format!("  data    {}", data.display()));
+        print::tell(&format!("  hook    {} AGENT EVENT", up.hook.display()));
+        if first {
+            print::tell("Sign in with this link; it works once:");
+            print::tell(&format!("  {}", up.gateway.login_link()?));
+        } else {
+            print::tell("For a login link: banister token login");
+        }
+        interrupted().await?;
+        print::tell("Stopping.");
+        up.serving.stop().await;
+        Ok(GOOD)
+    })
+}
+
+/// A gateway that runs, with its hook in place.
+pub(crate) struct Up {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) serving: Serving,
+    /// The hook's executable.
+    pub(crate) hook: PathBuf,
+}
+
+/// Starts a gateway and puts the hook and its configuration in place.
+pub(crate) async fn up(
+    settings: Settings,
+    listen: SocketAddr,
+    socket: &Path,
+) -> anyhow::Result<Up> {
+    let data = settings.data.clone();
+    let gateway = Gateway::open(settings, Clock::System)?;
+    let serving = start(&gateway, listen, socket).await?;
+    let hook = put_hook(&gateway, &data, &serving.socket)?;
+    let address = serving.address.to_string();
+    Running { socket: serving.socket.clone(), address }.write(&data)?;
+    Ok(Up { gateway, serving, hook })
+}
+
+/// The settings of a gateway for a person.
+pub(crate) fn settings(data: PathBuf, policy: Option<PathBuf>) -> anyhow::Result<Settings> {
+    let own = config_dir().into_iter().chain([PathBuf::from("/etc/banister")]).collect();
+    let policy = policy.or_else(|| {
+        config_dir().map(|dir| dir.join("policy.yaml")).filter(|path| path.exists())
+    });
+    let policy = match policy {
+        Some(path) => {
+            let yaml = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            Some((path.display().to_string(), yaml))
+        }
+        None => None,
+    };
+    Ok(Settings { data, home: env::HOME.path(), own, policy, sync_allow: false })
+}
+
+fn config_dir() -> Option<PathBuf> {
+    let base = env::CONFIG_HOME.path().or_else(|| env::HOME.path().map(|home| home.join(".config")));
+    base.map(|base| base.join("banister"))
+}
+
+fn config(named: Option<&Path>) -> anyhow::Result<Config> {
+    let usual = config_dir().map(|dir| dir.join("config.toml")).filter(|path| path.exists());
+    let Some(path) = named.map(Path::to_owned).or(usual) else {
+        return Ok(Config::default());
+    };
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    toml::from_str(&text)
+        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())).into())
+}
+
+/// Puts the hook beside its configuration. Beside us stands the small binary; without it, we are the hook too.
+fn put_hook(gateway: &Gateway, data: &Path, socket: &Path) -> anyhow::Result<PathBuf> {
+    let dir = data.join("hook");
+    private_dir(&dir)?;
+    let conf = conf(gateway.agents(), gateway, socket)?;
+    private_file(&dir.join(banister_hook::CONF_FILE), banister_hook::render(&conf).as_bytes())?;
+    let ourselves = std::env::current_exe()?;
+    let small = ourselves.with_file_name("banister-hook");
+    let source = if small.is_file() { small } else { ourselves };
+    let hook = dir.join("banister-hook");
+    // Replaced by renaming: an agent may be running the one that is there.
+    let fresh = dir.join("banister-hook.new");
+    std::fs::copy(&source, &fresh).with_context(|| source.display().to_string())?;
+    std::fs::rename(&fresh, &hook).with_context(|| hook.display().to_string())?;
+    Ok(hook)
+}
+
+fn conf(agents: &Agents, gateway: &Gateway, socket: &Path) -> anyhow::Result<Conf> {
+    let key = std::fs::read_to_string(gateway.keys.file(Keys::AGENT))?;
+    let mut sections = Vec::new();
+    for agent in agents.iter() {
+        let mut names = vec![agent.name.as_str(), agent.agent.as_str()];
+        names.dedup();
+        for name in names {
+            sections.extend(agent_sections(agent, name));
+        }
+    }
+    Ok(Conf {
+        socket: socket.display().to_string(),
+        key: key.trim().to_owned(),
+        spool: gateway.spool_dir().display().to_string(),
+        reconnect: RECONNECT,
+        sections,
+    })
+}
+
+fn agent_sections(agent: &Mapping, name: &str) -> Vec<Section> {
+    let gated = agent.gated_hooks();
+    agent
+        .hooks()
+        .map(|(hook, control)| {
+            let mut section = Section::strictest(name, hook);
+            section.gated = gated.contains(&hook);
+            if let Some(milliseconds) = control.deadline_ms {
+                section.deadline = Duration::from_millis(milliseconds);
+            }
+            if let Some(fallback) = &control.fallback {
+                section.exit = fallback.exit;
+                section.stdout = fallback.stdout.as_ref().map(ToString::to_string).unwrap_or_default();
+                section.stdout = section.stdout.replace("{message}", "{why}");
+                let line = fallback.stderr.as_deref().unwrap_or_default();
+                section.stderr = line.replace("{message}", "{why}");
+            }
+            section
+        })
+        .collect()
+}
+
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+pub(crate) fn logging(default: &str) {
+    let filter = env::LOG.get().unwrap_or_else(|| default.to_owned());
+    let filter = tracing_subscriber::EnvFilter::try_new(filter)
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    // A second subscriber in one process is not worth stopping for.
+    let _set = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .try_init();
+}
+
+/// Waits for Ctrl-C or a request to stop.
+pub(crate) async fn interrupted() -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        pressed = tokio::signal::ctrl_c() => pressed?,
+        _ = terminate.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,543 @@
+//! What waits on a person: asks are opened, answered, expire, are withdrawn.
+//!
+//! An ask is a record before anybody sees it, and so is its end. The first valid answer wins; a late one is told so.
+//! Whatever goes wrong, the waiting action is refused. After a restart the open asks are taken up from the journal, and
+//! a hook that comes back under its idempotency key waits on the same ask.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use banister_events::activity::{
+    Action, Ask, AskKind, Context, Decision, Gate, Outcome,
+};
+use banister_events::aep::dialect::Behavior;
+use banister_events::id;
+use banister_journal::{Draft, Durability, Journal, Kind, Source};
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+use crate::hub::Hub;
+use crate::pipeline::Incoming;
+use crate::project::{AskFact, CloseFact};
+use crate::{Error, random};
+
+/// How long an ask stays open when nobody waits on it: a hook may come back after a restart.
+const ABANDONED: Duration = Duration::from_secs(60);
+/// How many closed asks are remembered, so that a late answer can be told who was first.
+const REMEMBERED: usize = 4_096;
+
+/// The desk.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    journal: Journal,
+    hub: Hub,
+    clock: Clock,
+    asks: Arc<Mutex<Asks>>,
+}
+
+#[derive(Debug, Default)]
+struct Asks {
+    open: HashMap<String, Entry>,
+    closed: HashMap<String, CloseFact>,
+    order: std::collections::VecDeque<String>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    opened: Opened,
+    phase: Phase,
+    bell: watch::Sender<Option<CloseFact>>,
+    waiters: usize,
+    left: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// Somebody's answer is on its way to the journal; whoever comes now is late.
+    Closing,
+}
+
+/// An open ask, as people see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opened {
+    /// The ask.
+    pub ask: Ask,
+    /// Who asks, and where.
+    pub context: Context,
+    /// The session.
+    pub session: String,
+    /// The agent's door and key, for the record that closes it.
+    pub source: Source,
+    /// When it was opened.
+    pub since: Timestamp,
+    /// Whether the agent is connected and waits.
+    pub waiting: bool,
+}
+
+/// An ask that is about to be recorded.
+#[derive(Debug)]
+pub struct AskDraft {
+    fact: AskFact,
+    session: String,
+    source: Source,
+    since: Timestamp,
+}
+
+/// An answer, as somebody gives it.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// Whether it may run.
+    pub accept: bool,
+    /// A word to the agent.
+    pub message: Option<String>,
+    /// The door it came through.
+    pub door: &'static str,
+    /// The id of the key it came with.
+    pub key: String,
+}
+
+/// Why an answer did not count.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// No such ask.
+    #[error("there is no ask {0}; `banister inbox` lists the open ones")]
+    Unknown(String),
+    /// The id fits several asks.
+    #[error("{0} fits {1} open asks; give more of the id")]
+    Ambiguous(String, usize),
+    /// Somebody or something was first.
+    #[error("{}", late(.0))]
+    Late(CloseFact),
+    /// It could not be recorded, so it does not count.
+    #[error("the answer could not be recorded and does not count: {0}")]
+    Journal(#[from] banister_journal::Error),
+}
+
+fn late(first: &CloseFact) -> String {
+    match first.outcome {
+        Outcome::Accepted => format!("this was already accepted by {}", first.by),
+        Outcome::Rejected => format!("this was already rejected by {}", first.by),
+        Outcome::Expired => "the time to answer is over; it was rejected".to_owned(),
+        Outcome::Withdrawn => "the agent no longer waits for this".to_owned(),
+    }
+}
+
+/// What the waiting agent is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// The behaviour.
+    pub behavior: Behavior,
+    /// The words that go with it.
+    pub message: String,
+}
+
+impl Desk {
+    /// Takes up the asks that are open in the journal.
+    pub fn reopen(journal: &Journal, hub: &Hub, clock: &Clock) -> Result<Self, Error> {
+        let now = clock.now();
+        let mut asks = Asks::default();
+        let kinds = [Kind::Ask, Kind::Answer, Kind::Expiry, Kind::Withdrawal];
+        for record in journal.of_kinds(&kinds)? {
+            if record.kind == Kind::Ask {
+                if let Ok(fact) = serde_json::from_slice::<AskFact>(&record.body) {
+                    let draft = AskDraft {
+                        fact,
+                        session: record.session.clone(),
+                        source: record.source.clone(),
+                        since: record.time,
+                    };
+                    asks.insert(draft, now);
+                }
+            } else if let Ok(fact) = serde_json::from_slice::<CloseFact>(&record.body) {
+                asks.finish(fact);
+            }
+        }
+        Ok(Self {
+            journal: journal.clone(),
+            hub: hub.clone(),
+            clock: clock.clone(),
+            asks: Arc::new(Mutex::new(asks)),
+        })
+    }
+
+    /// Answers one blocked action; always returns before the ask's deadline plus the time of one commit.
+    pub async fn decide(&self, gate: Option<&Gate>, ask: Option<&str>) -> Decided {
+        let Some(gate) = gate else {
+            return Decided { behavior: Behavior::Abstain, message: String::new() };
+        };
+        match (gate.decision, ask) {
+            (Decision::Allow, _) => decided(Behavior::Allow, &gate.reason),
+            (Decision::Deny, _) => {
+                let mut message = format!("{} (rule {})", gate.reason, gate.rule);
+                if let Some(safer) = &gate.safer {
+                    message.push_str(&format!(" Safer: {safer}"));
+                }
+                decided(Behavior::Deny, &message)
+            }
+            (Decision::Ask, Some(ask)) => told(&self.wait(ask).await),
+            (Decision::Ask, None) => decided(Behavior::Deny, "Nobody could be asked."),
+        }
+    }
+
+    /// Puts a recorded ask on the desk; gives its id.
+    pub fn open(&self, draft: AskDraft) -> String {
+        let id = draft.fact.ask.id.clone();
+        let now = self.clock.now();
+        self.lock().insert(draft, now);
+        id
+    }
+
+    /// The open asks, oldest first.
+    pub fn inbox(&self) -> Vec<Opened> {
+        let asks = self.lock();
+        let mut open: Vec<Opened> = asks
+            .open
+            .values()
+            .map(|entry| Opened { waiting: entry.waiters > 0, ..entry.opened.clone() })
+            .collect();
+        open.sort_by(|a, b| (a.since, &a.ask.id).cmp(&(b.since, &b.ask.id)));
+        open
+    }
+
+    /// Gives an answer. `name` is the ask's id, or the beginning of it.
+    pub async fn answer(&self, name: &str, reply: &Reply) -> Result<CloseFact, Refused> {
+        let id = self.find(name)?;
+        let fact = CloseFact {
+            ask: id,
+            outcome: if reply.accept { Outcome::Accepted } else { Outcome::Rejected },
+            by: "user".to_owned(),
+            message: reply.message.clone().filter(|message| !message.is_empty()),
+        };
+        self.close(fact, Kind::Answer, (reply.door, &reply.key)).await
+    }
+
+    /// The agent has gone on without an answer.
+    pub async fn withdraw(&self, id: &str) -> Result<CloseFact, Refused> {
+        let fact = CloseFact {
+            ask: id.to_owned(),
+            outcome: Outcome::Withdrawn,
+            by: "agent".to_owned(),
+            message: None,
+        };
+        self.close(fact, Kind::Withdrawal, ("gateway", "gateway")).await
+    }
+
+    /// Closes what is past its deadline and what nobody waits on any more. Called about once a second.
+    pub async fn sweep(&self) {
+        let now = self.clock.now();
+        let (expired, abandoned) = {
+            let asks = self.lock();
+            let mut expired = Vec::new();
+            let mut abandoned = Vec::new();
+            for (id, entry) in &asks.open {
+                if entry.opened.ask.deadline <= now {
+                    expired.push(id.clone());
+                } else if entry.waiters == 0 && now.duration_since(entry.left) >= signed(ABANDONED) {
+                    abandoned.push(id.clone());
+                }
+            }
+            (expired, abandoned)
+        };
+        for id in expired {
+            self.expire(&id).await;
+        }
+        for id in abandoned {
+            if let Err(error) = self.withdraw(&id).await {
+                tracing::debug!(%id, %error, "An abandoned ask was closed otherwise.");
+            }
+        }
+    }
+
+    async fn wait(&self, id: &str) -> CloseFact {
+        let (mut bell, deadline) = {
+            let mut asks = self.lock();
+            if let Some(closed) = asks.closed.get(id) {
+                return closed.clone();
+            }
+            let Some(entry) = asks.open.get_mut(id) else {
+                return lost(id);
+            };
+            entry.waiters += 1;
+            (entry.bell.subscribe(), entry.opened.ask.deadline)
+        };
+        let _guard = Waiter { desk: self, id };
+        loop {
+            let heard = bell.borrow_and_update().clone();
+            if let Some(fact) = heard {
+                return fact;
+            }
+            let left = deadline.duration_since(self.clock.now());
+            let left = Duration::try_from(left).unwrap_or_default();
+            if left.is_zero() {
+                return self.expire(id).await;
+            }
+            // The bell is gone only with the desk: then nobody answers any more.
+            match tokio::time::timeout(left, bell.changed()).await {
+                Ok(Ok(())) | Err(_) => {}
+                Ok(Err(_)) => return lost(id),
+            }
+        }
+    }
+
+    async fn expire(&self, id: &str) -> CloseFact {
+        let fact = CloseFact {
+            ask: id.to_owned(),
+            outcome: Outcome::Expired,
+            by: "timeout".to_owned(),
+            message: None,
+        };
+        match self.close(fact.clone(), Kind::Expiry, ("gateway", "gateway")).await {
+            Ok(closed) | Err(Refused::Late(closed)) => closed,
+            Err(error) => {
+                tracing::warn!(%id, %error, "An expiry was not recorded; the action is refused.");
+                fact
+            }
+        }
+    }
+
+    /// The one way an ask ends: reserve, record, release.
+    async fn close(
+        &self,
+        fact: CloseFact,
+        kind: Kind,
+        (door, key): (&str, &str),
+    ) -> Result<CloseFact, Refused> {
+        let now = self.clock.now();
+        let reserved = {
+            let mut asks = self.lock();
+            if let Some(first) = asks.closed.get(&fact.ask) {
+                return Err(Refused::Late(first.clone()));
+            }
+            let Some(entry) = asks.open.get_mut(&fact.ask) else {
+                return Err(Refused::Unknown(fact.ask));
+            };
+            match entry.phase {
+                Phase::Closing => Err(entry.bell.subscribe()),
+                Phase::Open => {
+                    entry.phase = Phase::Closing;
+                    Ok(entry.opened.clone())
+                }
+            }
+        };
+        let opened = match reserved {
+            Ok(opened) => opened,
+            Err(mut bell) => {
+                // Somebody is first; wait until it is known whether that answer counts.
+                return match bell.wait_for(Option::is_some).await {
+                    Ok(first) => Err(Refused::Late(first.clone().unwrap_or_else(|| lost(&fact.ask)))),
+                    Err(_) => Err(Refused::Unknown(fact.ask)),
+                };
+            }
+        };
+        // An answer after the deadline is none.
+        let late = kind == Kind::Answer && opened.ask.deadline <= now;
+        let (fact, kind) = match late {
+            true => {
+                let by = "timeout".to_owned();
+                (CloseFact { outcome: Outcome::Expired, by, message: None, ..fact }, Kind::Expiry)
+            }
+            false => (fact, kind),
+        };
+        let draft = Draft {
+            session: opened.session.clone(),
+            time: now,
+            kind,
+            source: Source {
+                protocol: "banister".to_owned(),
+                agent: opened.source.agent.clone(),
+                door: door.to_owned(),
+                key: key.to_owned(),
+            },
+            turn: opened.context.turn.clone(),
+            action: opened.ask.action.as_ref().map(|action| action.id.clone()),
+            event_id: None,
+            reader: 1,
+            body: Bytes::from(serde_json::to_vec(&fact).unwrap_or_default()),
+            findings: Value::Null,
+            gate: None,
+        };
+        match self.journal.append(vec![draft], Durability::Synced).await {
+            Ok(banister_journal::Appended::Recorded(records)) => {
+                self.hub.publish(&records);
+                self.lock().finish(fact.clone());
+                if late { Err(Refused::Late(fact)) } else { Ok(fact) }
+            }
+            Ok(banister_journal::Appended::Duplicate { .. }) => {
+                self.release(&fact.ask);
+                Err(Refused::Unknown(fact.ask))
+            }
+            Err(error) => {
+                self.release(&fact.ask);
+                Err(Refused::Journal(error))
+            }
+        }
+    }
+
+    fn release(&self, id: &str) {
+        if let Some(entry) = self.lock().open.get_mut(id) {
+            entry.phase = Phase::Open;
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<String, Refused> {
+        let asks = self.lock();
+        let full = if name.starts_with("ask_") { name.to_owned() } else { format!("ask_{name}") };
+        if asks.open.contains_key(&full) || asks.closed.contains_key(&full) {
+            return Ok(full);
+        }
+        let mut fitting =
+            asks.open.keys().chain(asks.closed.keys()).filter(|id| id.starts_with(&full));
+        match (fitting.next(), fitting.count()) {
+            (Some(id), 0) if full.len() > "ask_".len() => Ok(id.clone()),
+            (Some(_), more) => Err(Refused::Ambiguous(name.to_owned(), more + 1)),
+            (None, _) => Err(Refused::Unknown(name.to_owned())),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Asks> {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes that a waiting agent has left, however it left.
+struct Waiter<'a> {
+    desk: &'a Desk,
+    id: &'a str,
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        let now = self.desk.clock.now();
+        if let Some(entry) = self.desk.lock().open.get_mut(self.id) {
+            entry.waiters = entry.waiters.saturating_sub(1);
+            entry.left = now;
+        }
+    }
+}
+
+impl Asks {
+    fn insert(&mut self, draft: AskDraft, now: Timestamp) {
+        let AskDraft { fact, session, source, since } = draft;
+        let id = fact.ask.id.clone();
+        let opened =
+            Opened { ask: fact.ask, context: fact.context, session, source, since, waiting: false };
+        let bell = watch::Sender::new(None);
+        self.open.insert(id, Entry { opened, phase: Phase::Open, bell, waiters: 0, left: now });
+    }
+
+    fn finish(&mut self, fact: CloseFact) {
+        if let Some(entry) = self.open.remove(&fact.ask) {
+            entry.bell.send_replace(Some(fact.clone()));
+        }
+        if self.order.len() == REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.closed.remove(&oldest);
+        }
+        self.order.push_back(fact.ask.clone());
+        self.closed.insert(fact.ask.clone(), fact);
+    }
+}
+
+impl AskDraft {
+    /// The id of the ask that a message opens: the same message finds the same ask again.
+    pub fn id_for(key: &str, event_id: &str) -> String {
+        id::derive("ask_", &[key, event_id])
+    }
+
+    /// An ask about an action.
+    pub fn new(
+        incoming: &Incoming,
+        session: &str,
+        (action, gate): (Option<Action>, Gate),
+        context: Context,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let deadline = now.checked_add(incoming.wait).unwrap_or(now);
+        let id = match &incoming.event_id {
+            Some(event_id) => Self::id_for(&incoming.key, event_id),
+            None => format!("ask_{}", random::token::<16>()?),
+        };
+        let exact = serde_json::to_vec(&action).unwrap_or_default();
+        Ok(Self {
+            fact: AskFact {
+                ask: Ask {
+                    id,
+                    token: format!("rpl_{}", random::token::<16>()?),
+                    kind: AskKind::Confirmation,
+                    action,
+                    gate: Some(gate),
+                    digest: id::hex(&Sha256::digest(&exact)),
+                    deadline,
+                },
+                context,
+            },
+            session: session.to_owned(),
+            source: Source {
+                protocol: "banister".to_owned(),
+                agent: incoming.agent.clone(),
+                door: incoming.door.to_owned(),
+                key: incoming.key.clone(),
+            },
+            since: now,
+        })
+    }
+
+    /// The record of it.
+    pub fn draft(&self) -> Draft {
+        Draft {
+            session: self.session.clone(),
+            time: self.since,
+            kind: Kind::Ask,
+            source: self.source.clone(),
+            turn: self.fact.context.turn.clone(),
+            action: self.fact.ask.action.as_ref().map(|action| action.id.clone()),
+            event_id: None,
+            reader: 1,
+            body: Bytes::from(serde_json::to_vec(&self.fact).unwrap_or_default()),
+            findings: Value::Null,
+            gate: None,
+        }
+    }
+}
+
+fn signed(duration: Duration) -> jiff::SignedDuration {
+    jiff::SignedDuration::try_from(duration).unwrap_or(jiff::SignedDuration::MAX)
+}
+
+fn decided(behavior: Behavior, message: &str) -> Decided {
+    Decided { behavior, message: message.to_owned() }
+}
+
+fn told(fact: &CloseFact) -> Decided {
+    let words = fact.message.as_deref().unwrap_or_default();
+    match fact.outcome {
+        Outcome::Accepted if words.is_empty() => decided(Behavior::Allow, "Accepted by the user."),
+        Outcome::Accepted => decided(Behavior::Allow, &format!("Accepted by the user: {words}")),
+        Outcome::Rejected if words.is_empty() => decided(Behavior::Deny, "Rejected by the user."),
+        Outcome::Rejected => decided(Behavior::Deny, &format!("Rejected by the user: {words}")),
+        Outcome::Expired => decided(Behavior::Deny, "Nobody answered in time, so it is rejected."),
+        Outcome::Withdrawn => decided(Behavior::Deny, "The ask was withdrawn, so it is rejected."),
+    }
+}
+
+/// An ask that is not there: whoever waits on it is refused.
+fn lost(id: &str) -> CloseFact {
+    CloseFact {
+        ask: id.to_owned(),
+        outcome: Outcome::Withdrawn,
+        by: "gateway".to_owned(),
+        message: None,
+    }
+}
+
+#[cfg(test)]
+#[path = "desk_tests.rs"]
+mod tests;

@@ -1,0 +1,126 @@
+//! A native payload in, the native answer out.
+//!
+//! The answer says how the hook must exit and what it must print: headers `Banister-Exit` and `Banister-Stderr-Length`,
+//! and a body of stdout followed by stderr. Whatever goes wrong here, a hook that waits for a decision is told to refuse.
+
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use banister_events::aep::dialect::{Answer, Behavior};
+use banister_events::aep::mapping::Mapping;
+use banister_events::limits;
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+
+use super::{Problem, Shared};
+use crate::keys::Scope;
+use crate::pipeline::Incoming;
+
+/// How much earlier than the hook's own deadline an ask expires, so that the answer still arrives.
+const MARGIN: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+const USUAL: Duration = Duration::from_secs(60);
+
+pub(super) async fn hook(
+    State(shared): State<Shared>,
+    Path((agent, event)): Path<(String, String)>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let guest = shared.admit(request.method(), request.headers(), Scope::Emit)?;
+    let (parts, body) = request.into_parts();
+    let (body, too_large) = read(body, &parts.headers).await;
+    let incoming = Incoming {
+        agent,
+        hook: event,
+        door: shared.door.name,
+        key: guest.key,
+        event_id: idempotency_key(&parts.headers),
+        body,
+        truncated: number(&parts.headers, "banister-truncated").or(too_large),
+        wait: wait(&parts.headers),
+        refused: false,
+    };
+    Ok(answer(&shared, &incoming).await.map_or_else(
+        |refusal| respond(&refusal),
+        |answer| respond(&answer),
+    ))
+}
+
+async fn answer(shared: &Shared, incoming: &Incoming) -> Result<Answer, Answer> {
+    let gateway = &shared.gateway;
+    let mapping = gateway.agents.find(&incoming.agent);
+    let accepted = gateway.accept(incoming).await.map_err(|error| {
+        tracing::error!(%error, agent = incoming.agent, "A payload was not recorded.");
+        unrecorded(mapping, &incoming.hook)
+    })?;
+    let decided = gateway.desk.decide(accepted.gate.as_ref(), accepted.ask.as_deref()).await;
+    let hook = accepted
+        .records
+        .first()
+        .and_then(|record| record.source.protocol.rsplit_once(':'))
+        .map_or(incoming.hook.as_str(), |(_, hook)| hook);
+    let refusing = decided.behavior == Behavior::Deny;
+    match mapping.and_then(|mapping| mapping.control(hook)) {
+        Some(control) if !(refusing && control.answers.is_empty()) => {
+            Ok(control.answer(decided.behavior, &decided.message))
+        }
+        _ if refusing => Err(Answer::refusal(&decided.message)),
+        _ => Ok(Answer::silence()),
+    }
+}
+
+/// The journal did not take it: what waits for a decision is refused, the rest is told on stderr.
+fn unrecorded(mapping: Option<&Mapping>, hook: &str) -> Answer {
+    let message = "Banister could not record this, so it is refused. The gateway's log tells why.";
+    match mapping {
+        Some(mapping) if !mapping.gated_hooks().contains(&hook) && hook != "-" => Answer {
+            exit: 0,
+            stdout: String::new(),
+            stderr: "Banister could not record this event. The gateway's log tells why.\n".to_owned(),
+        },
+        Some(mapping) => match mapping.control(hook) {
+            Some(control) => control.answer(Behavior::Deny, message),
+            None => Answer::refusal(message),
+        },
+        None => Answer::refusal(message),
+    }
+}
+
+fn respond(answer: &Answer) -> Response {
+    let headers = [
+        ("banister-exit", answer.exit.to_string()),
+        ("banister-stderr-length", answer.stderr.len().to_string()),
+    ];
+    let mut body = answer.stdout.clone().into_bytes();
+    body.extend_from_slice(answer.stderr.as_bytes());
+    let kind = if answer.stderr.is_empty() { "application/json" } else { "application/octet-stream" };
+    (headers, [(CONTENT_TYPE, kind)], body).into_response()
+}
+
+/// The payload; where it is too large, nothing of it and its size.
+async fn read(body: Body, headers: &HeaderMap) -> (Bytes, Option<u64>) {
+    match to_bytes(body, limits::MESSAGE_BYTES).await {
+        Ok(bytes) => (bytes, None),
+        Err(_) => (Bytes::new(), Some(number(headers, CONTENT_LENGTH.as_str()).unwrap_or(u64::MAX))),
+    }
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+    headers.get(name)?.to_str().ok()?.parse().ok()
+}
+
+fn wait(headers: &HeaderMap) -> Duration {
+    let asked = number(headers, "banister-deadline-ms").map_or(USUAL, Duration::from_millis);
+    let asked = asked.min(LONGEST);
+    asked.checked_sub(MARGIN).filter(|left| *left > MARGIN).unwrap_or(asked / 2)
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+    let key = headers.get("idempotency-key")?.to_str().ok()?;
+    let fits = (1..=128).contains(&key.len())
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    fits.then(|| key.to_owned())
+}

@@ -1,0 +1,386 @@
+//! The plain pages: links and forms, rendered on the server. They work without scripts, in a text browser, by keyboard
+//! and by screen reader; nothing on them moves, and nothing reloads by itself.
+//!
+//! In every form "Reject" comes first: whoever presses Enter in a text field must not have accepted anything.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use axum::Form;
+use axum::extract::{Path, Query, State};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use banister_events::activity::{AskKind, Risk};
+use banister_events::event::time_text;
+use banister_events::locale::Locale;
+use banister_events::{aaep, text};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, SET_COOKIE};
+use http::{HeaderMap, StatusCode};
+use minijinja::{AutoEscape, Environment, context};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::streams::accepted_language;
+use super::{Problem, SESSION_COOKIE, Shared, api, cookie, csrf_fits};
+use crate::deliver::blocking;
+use crate::desk::{Opened, Reply};
+use crate::keys::{Guest, Scope};
+use crate::project::Projection;
+
+const LANGUAGE_COOKIE: &str = "banister_lang";
+const POLICY: &str = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// How many sessions the first page lists.
+const MOST_SESSIONS: usize = 50;
+/// How many lines a session's page shows, the newest ones.
+const MOST_LINES: usize = 1_000;
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut templates = Environment::new();
+    templates.set_auto_escape_callback(|_| AutoEscape::Html);
+    let files = [
+        ("base.html", include_str!("../../ui/templates/base.html")),
+        ("inbox.html", include_str!("../../ui/templates/inbox.html")),
+        ("session.html", include_str!("../../ui/templates/session.html")),
+        ("message.html", include_str!("../../ui/templates/message.html")),
+    ];
+    for (name, source) in files {
+        if let Err(error) = templates.add_template(name, source) {
+            tracing::error!(%error, name, "A template does not load.");
+        }
+    }
+    templates
+});
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Asked {
+    lang: Option<String>,
+    notice: Option<String>,
+    code: Option<String>,
+}
+
+pub(super) async fn inbox(
+    State(shared): State<Shared>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Response {
+    let locale = language(&asked, &headers);
+    let guest = match admit(&shared, &headers, Scope::Watch, locale) {
+        Ok(guest) => guest,
+        Err(page) => return *page,
+    };
+    let asks: Vec<_> =
+        shared.gateway.desk.inbox().iter().map(|opened| card(opened, locale)).collect();
+    let journal = shared.gateway.journal.clone();
+    let rows = match blocking(move || journal.sessions()).await {
+        Ok(rows) => rows,
+        Err(error) => return Problem::internal(&error).into_response(),
+    };
+    let sessions: Vec<_> = rows
+        .iter()
+        .take(MOST_SESSIONS)
+        .map(|row| {
+            let count = row.records.to_string();
+            context! {
+                id => row.session.as_str(), agent => agent_name(&shared, &row.agent),
+                short => text::shorten(&row.session, 12),
+                last => time_text(row.last), shown => clock_text(row.last),
+                records => locale.say("page.records", &[("count", &count)]),
+            }
+        })
+        .collect();
+    let count = match asks.len() {
+        0 => locale.say("page.waiting_none", &[]),
+        1 => locale.say("page.waiting_one", &[]),
+        many => locale.say("page.waiting_many", &[("count", &many.to_string())]),
+    };
+    let notice = asked.notice.as_deref().and_then(|notice| match notice {
+        "accepted" => Some(locale.say("page.accepted_notice", &[])),
+        "rejected" => Some(locale.say("page.rejected_notice", &[])),
+        _ => None,
+    });
+    let values = context! { asks, sessions, count, notice, csrf => guest.csrf };
+    page("inbox.html", locale, &asked, StatusCode::OK, values)
+}
+
+/// One open ask, as the page shows it.
+fn card(opened: &Opened, locale: Locale) -> minijinja::Value {
+    let ask = &opened.ask;
+    let agent = opened.context.agent_title();
+    let mut rows = Vec::new();
+    let mut row = |key: &str, value: String, ltr: bool| {
+        rows.push(context! { name => locale.say(key, &[]), value, ltr });
+    };
+    if let Some(gate) = &ask.gate {
+        row("page.why", format!("{} ({})", gate.reason, gate.rule), false);
+        if let Some(safer) = &gate.safer {
+            row("page.safer", safer.clone(), false);
+        }
+        let risk = match gate.risk {
+            Risk::Low => "page.risk_low",
+            Risk::Medium => "page.risk_medium",
+            Risk::High => "page.risk_high",
+        };
+        row("page.risk", locale.say(risk, &[]), false);
+        let undo = if gate.irreversible { "page.undo_no" } else { "page.undo_yes" };
+        row("page.undo", locale.say(undo, &[]), false);
+    }
+    let words = ask.action.as_ref().and_then(|action| action.rationale.as_deref());
+    if let Some(words) = words {
+        row("page.agent_words", text::visible(words).into_owned(), false);
+    }
+    if let Some(cwd) = &opened.context.cwd {
+        row("page.folder", text::visible(cwd).into_owned(), true);
+    }
+    let until = format!("{} · {}", clock_text(ask.deadline), locale.say("page.until_note", &[]));
+    row("page.until", until, false);
+    let (title, subject) = match (&ask.kind, &ask.action) {
+        (AskKind::Confirmation, Some(action)) => (
+            locale.say("page.wants_to_run", &[("agent", agent), ("tool", &action.tool)]),
+            action.subject(),
+        ),
+        (AskKind::Clarification { question }, _) => {
+            (locale.say("page.asks", &[("agent", agent)]), question.clone())
+        }
+        (AskKind::Confirmation, None) => (locale.say("page.asks", &[("agent", agent)]), String::new()),
+    };
+    let opaque = ask.gate.as_ref().and_then(|gate| gate.opaque.as_ref());
+    context! {
+        id => ask.id.as_str(), title => text::one_line(&title), subject => text::visible(&subject),
+        opaque => opaque.map(|reason| locale.say("page.not_inspectable", &[("reason", reason)])),
+        digest => ask.digest.as_str(), rows,
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct AnswerForm {
+    csrf: String,
+    digest: String,
+    decision: String,
+    #[serde(default)]
+    message: String,
+}
+
+pub(super) async fn answer(
+    State(shared): State<Shared>,
+    Path(ask): Path<String>,
+    headers: HeaderMap,
+    Form(form): Form<AnswerForm>,
+) -> Response {
+    let locale = preferred(&headers);
+    let guest = match admit(&shared, &headers, Scope::Answer, locale) {
+        Ok(guest) => guest,
+        Err(page) => return *page,
+    };
+    if !csrf_fits(&guest, Some(&form.csrf)) {
+        return problem(locale, StatusCode::FORBIDDEN, "the anti-forgery token does not fit");
+    }
+    let inbox = shared.gateway.desk.inbox();
+    let seen = inbox.iter().find(|opened| opened.ask.id == ask);
+    if seen.is_some_and(|opened| opened.ask.digest != form.digest) {
+        return problem(locale, StatusCode::CONFLICT, "this answer is about another action");
+    }
+    let accept = match form.decision.as_str() {
+        "accept" => true,
+        "reject" => false,
+        _ => return problem(locale, StatusCode::BAD_REQUEST, "answer accept or reject"),
+    };
+    let message = text::shorten(&form.message, api::MESSAGE_CHARS).into_owned();
+    let reply = Reply { accept, message: Some(message), door: "page", key: guest.key };
+    match shared.gateway.desk.answer(&ask, &reply).await {
+        Ok(_) if accept => Redirect::to("/?notice=accepted").into_response(),
+        Ok(_) => Redirect::to("/?notice=rejected").into_response(),
+        Err(refused) => {
+            let line = locale.say("page.late_notice", &[("reason", &refused.to_string())]);
+            problem(locale, StatusCode::CONFLICT, &line)
+        }
+    }
+}
+
+pub(super) async fn session(
+    State(shared): State<Shared>,
+    Path(session): Path<String>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Response {
+    let locale = language(&asked, &headers);
+    if let Err(page) = admit(&shared, &headers, Scope::Watch, locale) {
+        return *page;
+    }
+    match timeline(&shared, &session, locale).await {
+        Ok((agent, lines)) if !agent.is_empty() => {
+            page("session.html", locale, &asked, StatusCode::OK, context! { agent, session, lines })
+        }
+        Ok(_) => problem(locale, StatusCode::NOT_FOUND, "there is no such session"),
+        Err(error) => Problem::internal(&error).into_response(),
+    }
+}
+
+/// What a screen reader would have been told, line by line.
+async fn timeline(
+    shared: &Shared,
+    session: &str,
+    locale: Locale,
+) -> Result<(String, Vec<minijinja::Value>), crate::Error> {
+    let mut projection = Projection::new(Arc::clone(&shared.gateway.agents));
+    let mut writer = aaep::write::Writer::new(locale.tag);
+    let mut lines = std::collections::VecDeque::new();
+    let mut agent = String::new();
+    let mut seq = 0;
+    loop {
+        let batch = shared.gateway.session_after(session, seq).await?;
+        let Some(newest) = batch.last() else { break };
+        seq = newest.seq;
+        for record in &batch {
+            agent = agent_name(shared, &record.source.agent);
+            let activities = projection.next(record);
+            for event in activities.iter().flat_map(|activity| writer.write(activity)) {
+                let field = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
+                let told = field("type") != "aaep:agent.state.changed" || field("urgency") == "normal";
+                let line = field("summary_normal");
+                let said = field("chunk");
+                if told && !(line.is_empty() && said.is_empty()) {
+                    lines.push_back(context! {
+                        time => time_text(record.time), shown => clock_text(record.time),
+                        text => text::visible(line), said => said,
+                    });
+                }
+                if lines.len() > MOST_LINES {
+                    lines.pop_front();
+                }
+            }
+        }
+    }
+    Ok((agent, lines.into()))
+}
+
+pub(super) async fn login(
+    State(shared): State<Shared>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Response {
+    let locale = language(&asked, &headers);
+    let cookie = match shared.gateway.keys.log_in(asked.code.as_deref().unwrap_or_default()) {
+        Ok(cookie) => cookie,
+        Err(error) => return Problem::internal(&error).into_response(),
+    };
+    match cookie {
+        Some(cookie) => {
+            let cookie = format!("{SESSION_COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/");
+            ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response()
+        }
+        None => {
+            let message = locale.say("page.sign_in_used", &[]);
+            sign_in(locale, &message)
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct LogoutForm {
+    csrf: String,
+}
+
+pub(super) async fn logout(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    Form(form): Form<LogoutForm>,
+) -> Response {
+    let guest = shared.guest(&headers);
+    if let (Some(guest), Some(value)) = (guest, cookie(&headers, SESSION_COOKIE))
+        && csrf_fits(&guest, Some(&form.csrf))
+    {
+        shared.gateway.keys.log_out(value);
+    }
+    let cookie = format!("{SESSION_COOKIE}=; Max-Age=0; HttpOnly; SameSite=Strict; Path=/");
+    ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response()
+}
+
+pub(super) async fn style() -> Response {
+    let headers = [(CONTENT_TYPE, "text/css; charset=utf-8"), (CACHE_CONTROL, "no-cache")];
+    (headers, include_str!("../../ui/app.css")).into_response()
+}
+
+/// The guest of a page, or the page that tells how to become one.
+fn admit(
+    shared: &Shared,
+    headers: &HeaderMap,
+    scope: Scope,
+    locale: Locale,
+) -> Result<Guest, Box<Response>> {
+    match shared.guest(headers) {
+        Some(guest) if guest.may(scope) => Ok(guest),
+        Some(_) => Err(Box::new(problem(locale, StatusCode::FORBIDDEN, "this key may not do that"))),
+        None => Err(Box::new(sign_in(locale, &locale.say("page.sign_in_how", &[])))),
+    }
+}
+
+fn sign_in(locale: Locale, message: &str) -> Response {
+    let heading = locale.say("page.sign_in", &[]);
+    let values = context! { heading, message, command => "banister token login" };
+    page("message.html", locale, &Asked::default(), StatusCode::UNAUTHORIZED, values)
+}
+
+fn problem(locale: Locale, status: StatusCode, message: &str) -> Response {
+    let heading = locale.say("page.problem", &[]);
+    let values = context! { heading, message, back => true };
+    page("message.html", locale, &Asked::default(), status, values)
+}
+
+fn page(
+    name: &str,
+    locale: Locale,
+    asked: &Asked,
+    status: StatusCode,
+    values: minijinja::Value,
+) -> Response {
+    let t: &BTreeMap<String, String> = locale.sentences();
+    let languages: Vec<_> = [("en", "English"), ("es", "Español"), ("ar", "العربية"), ("ja", "日本語")]
+        .into_iter()
+        .map(|(tag, name)| context! { tag, name })
+        .collect();
+    let common = context! { t, languages, lang => locale.tag, dir => locale.direction };
+    let rendered = TEMPLATES
+        .get_template(name)
+        .and_then(|template| template.render(context! { ..common, ..values }));
+    let html = match rendered {
+        Ok(html) => html,
+        Err(error) => return Problem::internal(&error).into_response(),
+    };
+    let headers = [
+        ("content-security-policy", POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cache-control", "no-store"),
+    ];
+    let mut response = (status, headers, Html(html)).into_response();
+    if asked.lang.is_some() {
+        let cookie = format!("{LANGUAGE_COOKIE}={}; SameSite=Strict; Path=/", locale.tag);
+        if let Ok(value) = cookie.parse() {
+            response.headers_mut().append(SET_COOKIE, value);
+        }
+    }
+    response
+}
+
+fn language(asked: &Asked, headers: &HeaderMap) -> Locale {
+    match &asked.lang {
+        Some(tag) => Locale::choose([tag.as_str()]),
+        None => preferred(headers),
+    }
+}
+
+fn preferred(headers: &HeaderMap) -> Locale {
+    match cookie(headers, LANGUAGE_COOKIE) {
+        Some(tag) => Locale::choose([tag]),
+        None => accepted_language(headers),
+    }
+}
+
+fn agent_name(shared: &Shared, agent: &str) -> String {
+    let known = shared.gateway.agents.find(agent);
+    known.map_or_else(|| text::one_line(agent), |mapping| mapping.display_name.clone())
+}
+
+/// Hours, minutes and seconds in the person's own time zone, with the day where it matters to a reader of the record.
+fn clock_text(time: jiff::Timestamp) -> String {
+    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}

@@ -1,0 +1,134 @@
+//! The same sessions, three ways: AAEP and AEP to follow, AG-UI to attach to.
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, Query, Request, State};
+use axum::response::{IntoResponse, Response};
+use banister_events::agui::write::Writer as AguiWriter;
+use banister_events::event::Protocol;
+use banister_events::limits;
+use banister_events::locale::Locale;
+use http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, Method, StatusCode};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::body::fed;
+use super::{Problem, Shared};
+use crate::deliver::{Cursor, Start, Terms};
+use crate::keys::Scope;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    /// Only this session.
+    session: Option<String>,
+    /// `start` for everything there is, `now` (the default) for what is going on.
+    from: Option<String>,
+    /// The language to be spoken to in.
+    lang: Option<String>,
+}
+
+pub(super) async fn aaep(
+    State(shared): State<Shared>,
+    Query(wanted): Query<Wanted>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    follow(&shared, Protocol::Aaep, wanted, &method, &headers)
+}
+
+pub(super) async fn aep(
+    State(shared): State<Shared>,
+    Query(wanted): Query<Wanted>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    follow(&shared, Protocol::Aep, wanted, &method, &headers)
+}
+
+fn follow(
+    shared: &Shared,
+    protocol: Protocol,
+    wanted: Wanted,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    shared.admit(method, headers, Scope::Watch)?;
+    let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let start = match (seen, wanted.from.as_deref()) {
+        (Some(seen), _) => match Cursor::parse(seen, shared.gateway.journal.epoch()) {
+            Some(cursor) => Start::After(cursor),
+            // Of another journal: what it missed cannot be told, so it is told what is going on.
+            None => Start::Now,
+        },
+        (None, None | Some("now")) => Start::Now,
+        (None, Some("start")) => Start::Beginning,
+        (None, Some(other)) => {
+            let message = format!("from={other} is not known: use start or now");
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "query", message));
+        }
+    };
+    let language = match &wanted.lang {
+        Some(tag) => Locale::choose([tag.as_str()]),
+        None => accepted_language(headers),
+    };
+    let terms =
+        Terms { protocol, session: wanted.session, start, language: language.tag.to_owned() };
+    let (out, body) = fed();
+    tokio::spawn(Arc::clone(&shared.gateway).follow(terms, out));
+    Ok(event_stream(Body::new(body)))
+}
+
+pub(super) async fn agui(
+    State(shared): State<Shared>,
+    Path(session): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    shared.admit(request.method(), request.headers(), Scope::Watch)?;
+    let bytes = to_bytes(request.into_body(), limits::MESSAGE_BYTES).await.map_err(|_| {
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "size", "the run input is over 8 MiB")
+    })?;
+    let input: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        let message = format!("the run input is not JSON: {error}");
+        Problem::new(StatusCode::BAD_REQUEST, "json", message)
+    })?;
+    let text = |key: &str| {
+        input.get(key).and_then(Value::as_str).ok_or_else(|| {
+            let message = format!("the run input has no string at /{key}");
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "run-input", message)
+                .remedy("send an AG-UI RunAgentInput")
+        })
+    };
+    let writer = AguiWriter::new(text("threadId")?, text("runId")?);
+    if let Some(version) = input.get("protocolVersion").and_then(Value::as_str)
+        && version.split('.').next() != Some("1")
+    {
+        let message = format!("AG-UI {version} is not spoken here");
+        return Err(Problem::new(StatusCode::BAD_REQUEST, "version", message).remedy("speak AG-UI 1.x"));
+    }
+    let known = shared.gateway.session_after(&session, 0).await.map_err(|e| Problem::internal(&e))?;
+    if known.is_empty() {
+        let message = format!("there is no session {session}");
+        return Err(Problem::new(StatusCode::NOT_FOUND, "session", message)
+            .remedy("GET /api/sessions lists the sessions"));
+    }
+    let (out, body) = fed();
+    tokio::spawn(Arc::clone(&shared.gateway).attach(session, writer, out));
+    Ok(event_stream(Body::new(body)))
+}
+
+/// The language a client accepts, English if it does not say.
+pub(super) fn accepted_language(headers: &HeaderMap) -> Locale {
+    let header = headers.get(ACCEPT_LANGUAGE).and_then(|header| header.to_str().ok());
+    Locale::accept(header.unwrap_or_default())
+}
+
+fn event_stream(body: Body) -> Response {
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-cache, no-store, no-transform"),
+    ];
+    (headers, [("x-accel-buffering", "no")], body).into_response()
+}

@@ -1,0 +1,98 @@
+//! The live end of the journal.
+//!
+//! Subscribers read at their own pace: from here while they keep up, from the journal when they fall behind. Publishing
+//! never waits for a subscriber.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use banister_journal::Record;
+use tokio::sync::watch;
+
+/// How many records are kept at hand.
+const TAIL: usize = 4_096;
+
+/// The last records, and a bell.
+#[derive(Debug, Clone)]
+pub struct Hub {
+    tail: Arc<Mutex<Tail>>,
+    bell: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Tail {
+    records: VecDeque<Arc<Record>>,
+    /// Everything up to here was published.
+    head: u64,
+    /// Published out of turn: two writers were released by one commit and came here in the other order.
+    early: std::collections::BTreeMap<u64, Arc<Record>>,
+}
+
+impl Hub {
+    /// A hub that stands at the journal's head.
+    pub fn new(head: u64) -> Self {
+        let tail = Tail {
+            records: VecDeque::with_capacity(TAIL),
+            head,
+            early: std::collections::BTreeMap::new(),
+        };
+        Self { tail: Arc::new(Mutex::new(tail)), bell: watch::Sender::new(head) }
+    }
+
+    /// Hands records to the live subscribers, in the journal's order.
+    pub fn publish(&self, records: &[Arc<Record>]) {
+        let head = {
+            let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+            for record in records {
+                if record.position > tail.head {
+                    tail.early.insert(record.position, Arc::clone(record));
+                }
+            }
+            loop {
+                let next = tail.head + 1;
+                let Some(record) = tail.early.remove(&next) else { break };
+                tail.head = next;
+                if tail.records.len() == TAIL {
+                    tail.records.pop_front();
+                }
+                tail.records.push_back(record);
+            }
+            if tail.early.len() > TAIL {
+                // A position that never came. Whoever needs what is missing here reads it from the journal.
+                tail.head = tail.early.keys().next_back().copied().unwrap_or(tail.head);
+                tail.early.clear();
+                tail.records.clear();
+            }
+            tail.head
+        };
+        self.bell.send_if_modified(|at| {
+            let moved = *at < head;
+            *at = head.max(*at);
+            moved
+        });
+    }
+
+    /// A bell that rings when something was published.
+    pub fn bell(&self) -> watch::Receiver<u64> {
+        self.bell.subscribe()
+    }
+
+    /// Everything up to here was published.
+    pub fn head(&self) -> u64 {
+        *self.bell.borrow()
+    }
+
+    /// The records after a position, if they are still at hand.
+    pub fn after(&self, position: u64, limit: usize) -> Option<Vec<Arc<Record>>> {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        if position >= tail.head {
+            return Some(Vec::new());
+        }
+        let first = tail.records.front()?.position;
+        if position + 1 < first {
+            return None;
+        }
+        let skip = usize::try_from(position + 1 - first).ok()?;
+        Some(tail.records.iter().skip(skip).take(limit).cloned().collect())
+    }
+}

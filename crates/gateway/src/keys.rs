@@ -1,0 +1,259 @@
+//! Who may come in: keys, scopes, login links, browser sessions.
+//!
+//! A key is 256 random bits. The gateway keeps only its SHA-256, with the scopes it carries; scopes are never taken from
+//! the client. The first start makes two keys, each in a file that only its owner can read: `agent.key` (may emit) for
+//! hooks, `person.key` (may watch, answer, administer) for the command line. An agent's key cannot answer.
+//!
+//! A browser comes in by a login link that works once, and holds a cookie from then on. Cookies live in memory: they end
+//! with the gateway.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use banister_events::id::hex;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::clock::Clock;
+use crate::{Error, random};
+
+/// What a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Push events and ask.
+    Emit,
+    /// Read sessions and streams.
+    Watch,
+    /// Answer asks.
+    Answer,
+    /// Make login links.
+    Admin,
+}
+
+/// Somebody who came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guest {
+    /// The id of the key, or of the key behind the cookie.
+    pub key: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// What a browser must send along with a write; `None` for keys, which no browser sends by itself.
+    pub csrf: Option<String>,
+}
+
+impl Guest {
+    /// Whether it may do something.
+    pub fn may(&self, scope: Scope) -> bool {
+        self.scopes.contains(&scope)
+    }
+}
+
+const LINK_LIFE: Duration = Duration::from_secs(15 * 60);
+const COOKIE_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
+const MOST_LINKS: usize = 64;
+const MOST_COOKIES: usize = 1_024;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Stored {
+    id: String,
+    scopes: Vec<Scope>,
+    sha256: String,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct File {
+    keys: Vec<Stored>,
+}
+
+#[derive(Debug)]
+struct Cookie {
+    guest: Guest,
+    until: Timestamp,
+}
+
+/// The keys of one gateway.
+#[derive(Debug)]
+pub struct Keys {
+    dir: PathBuf,
+    stored: Vec<Stored>,
+    clock: Clock,
+    links: Mutex<HashMap<String, Timestamp>>,
+    cookies: Mutex<HashMap<String, Cookie>>,
+    fresh: bool,
+}
+
+impl Keys {
+    /// The name of the file that holds the key for hooks.
+    pub const AGENT: &'static str = "agent.key";
+    /// The name of the file that holds the key for the command line.
+    pub const PERSON: &'static str = "person.key";
+
+    /// Opens the keys in a directory, or makes them.
+    pub fn open(dir: &Path, clock: Clock) -> Result<Self, Error> {
+        private_dir(dir)?;
+        let path = dir.join("keys.json");
+        let (stored, fresh) = match std::fs::read(&path) {
+            Ok(bytes) => {
+                let file: File = serde_json::from_slice(&bytes).map_err(|error| Error::Keys {
+                    path: path.clone(),
+                    message: error.to_string(),
+                })?;
+                (file.keys, false)
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => (make(dir)?, true),
+            Err(source) => return Err(Error::File { path, source }),
+        };
+        Ok(Self {
+            dir: dir.to_owned(),
+            stored,
+            clock,
+            links: Mutex::default(),
+            cookies: Mutex::default(),
+            fresh,
+        })
+    }
+
+    /// Whether the keys were made just now.
+    pub fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    /// The file of a key.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Who holds a key, if anybody does.
+    pub fn guest(&self, key: &str) -> Option<Guest> {
+        let digest = digest(key);
+        // Every key is compared, in constant time: how long it takes tells nothing.
+        let mut found = None;
+        for stored in &self.stored {
+            if bool::from(stored.sha256.as_bytes().ct_eq(digest.as_bytes())) {
+                found = Some(stored);
+            }
+        }
+        found.map(|stored| Guest {
+            key: stored.id.clone(),
+            scopes: stored.scopes.clone(),
+            csrf: None,
+        })
+    }
+
+    /// A code for a login link: works once, for a quarter of an hour.
+    pub fn login_code(&self) -> Result<String, Error> {
+        let code = random::token::<24>()?;
+        let now = self.clock.now();
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|_, until| *until > now);
+        if links.len() >= MOST_LINKS
+            && let Some(oldest) = links.iter().min_by_key(|(_, until)| **until).map(|(c, _)| c.clone())
+        {
+            links.remove(&oldest);
+        }
+        links.insert(digest(&code), after(now, LINK_LIFE));
+        Ok(code)
+    }
+
+    /// Spends a login code; gives the cookie's value.
+    pub fn log_in(&self, code: &str) -> Result<Option<String>, Error> {
+        let now = self.clock.now();
+        let spent = {
+            let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+            links.remove(&digest(code))
+        };
+        if spent.is_none_or(|until| until <= now) {
+            return Ok(None);
+        }
+        let value = random::token::<32>()?;
+        let guest = Guest {
+            key: "browser".to_owned(),
+            scopes: vec![Scope::Watch, Scope::Answer],
+            csrf: Some(random::token::<16>()?),
+        };
+        let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+        cookies.retain(|_, cookie| cookie.until > now);
+        if cookies.len() >= MOST_COOKIES {
+            cookies.clear();
+        }
+        cookies.insert(digest(&value), Cookie { guest, until: after(now, COOKIE_LIFE) });
+        Ok(Some(value))
+    }
+
+    /// Who holds a cookie, if anybody does.
+    pub fn browser(&self, cookie: &str) -> Option<Guest> {
+        let now = self.clock.now();
+        let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+        cookies.get(&digest(cookie)).filter(|held| held.until > now).map(|held| held.guest.clone())
+    }
+
+    /// Ends a browser's session.
+    pub fn log_out(&self, cookie: &str) {
+        let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+        cookies.remove(&digest(cookie));
+    }
+}
+
+fn after(now: Timestamp, life: Duration) -> Timestamp {
+    now.checked_add(life).unwrap_or(Timestamp::MAX)
+}
+
+fn digest(secret: &str) -> String {
+    hex(&Sha256::digest(secret.as_bytes()))
+}
+
+fn make(dir: &Path) -> Result<Vec<Stored>, Error> {
+    let wanted = [
+        ("agent", Keys::AGENT, vec![Scope::Emit]),
+        ("person", Keys::PERSON, vec![Scope::Watch, Scope::Answer, Scope::Admin]),
+    ];
+    let mut stored = Vec::new();
+    for (id, name, scopes) in wanted {
+        let key = format!("bk_{id}_{}", random::token::<32>()?);
+        private_file(&dir.join(name), key.as_bytes())?;
+        stored.push(Stored { id: id.to_owned(), scopes, sha256: digest(&key) });
+    }
+    let path = dir.join("keys.json");
+    let text = serde_json::to_vec_pretty(&File { keys: stored.clone() })
+        .map_err(|error| Error::Keys { path: path.clone(), message: error.to_string() })?;
+    private_file(&path, &text)?;
+    Ok(stored)
+}
+
+/// Makes a directory that only its owner can enter.
+pub fn private_dir(path: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    let failed = |source| Error::File { path: path.to_owned(), source };
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).map_err(failed)
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+pub fn private_file(path: &Path, content: &[u8]) -> Result<(), Error> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let failed = |source| Error::File { path: path.to_owned(), source };
+    let temporary = path.with_extension("new");
+    match std::fs::remove_file(&temporary) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&temporary)
+        .map_err(failed)?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?;
+    std::fs::rename(&temporary, path).map_err(failed)
+}
+
+#[cfg(test)]
+#[path = "keys_tests.rs"]
+mod tests;

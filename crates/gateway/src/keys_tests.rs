@@ -1,0 +1,73 @@
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+fn keys() -> (tempfile::TempDir, Clock, Keys) {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual("2026-11-15T09:00:00Z".parse().unwrap());
+    let keys = Keys::open(&dir.path().join("keys"), clock.clone()).unwrap();
+    (dir, clock, keys)
+}
+
+fn key(keys: &Keys, name: &str) -> String {
+    std::fs::read_to_string(keys.file(name)).unwrap()
+}
+
+#[test]
+fn an_agents_key_cannot_answer() {
+    let (_dir, _, keys) = keys();
+    let agent = keys.guest(&key(&keys, Keys::AGENT)).unwrap();
+    assert_eq!(agent.scopes, [Scope::Emit]);
+    assert!(!agent.may(Scope::Answer) && !agent.may(Scope::Watch) && !agent.may(Scope::Admin));
+    let person = keys.guest(&key(&keys, Keys::PERSON)).unwrap();
+    assert!(person.may(Scope::Answer) && !person.may(Scope::Emit));
+}
+
+#[test]
+fn keys_are_stored_hashed_and_private() {
+    let (dir, _, keys) = keys();
+    let stored = std::fs::read_to_string(keys.file("keys.json")).unwrap();
+    for name in [Keys::AGENT, Keys::PERSON] {
+        assert!(!stored.contains(&key(&keys, name)));
+        let mode = std::fs::metadata(keys.file(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    let mode = std::fs::metadata(dir.path().join("keys")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn keys_survive_a_restart_and_wrong_ones_do_not_fit() {
+    let (dir, clock, keys) = keys();
+    assert!(keys.is_fresh());
+    let person = key(&keys, Keys::PERSON);
+    let again = Keys::open(&dir.path().join("keys"), clock).unwrap();
+    assert!(!again.is_fresh());
+    assert!(again.guest(&person).is_some());
+    assert!(again.guest("").is_none());
+    assert!(again.guest(&person[..person.len() - 1]).is_none());
+}
+
+#[test]
+fn a_login_link_works_once_and_not_for_long() {
+    let (_dir, clock, keys) = keys();
+    let code = keys.login_code().unwrap();
+    let cookie = keys.log_in(&code).unwrap().unwrap();
+    assert!(keys.log_in(&code).unwrap().is_none(), "the second use of a link must fail");
+    let guest = keys.browser(&cookie).unwrap();
+    assert!(guest.may(Scope::Answer) && !guest.may(Scope::Admin) && guest.csrf.is_some());
+    keys.log_out(&cookie);
+    assert!(keys.browser(&cookie).is_none());
+
+    let stale = keys.login_code().unwrap();
+    clock.advance(Duration::from_secs(16 * 60));
+    assert!(keys.log_in(&stale).unwrap().is_none());
+}
+
+#[test]
+fn a_damaged_key_file_is_named() {
+    let (dir, clock, _) = keys();
+    std::fs::write(dir.path().join("keys/keys.json"), b"{").unwrap();
+    let error = Keys::open(&dir.path().join("keys"), clock).unwrap_err().to_string();
+    assert!(error.contains("keys.json"), "{error}");
+}

@@ -1,0 +1,120 @@
+//! The running service: doors in, pipeline, desk, delivery, pages.
+//!
+//! Two functions tell the whole story, each on one screen: [`Gateway::accept`](pipeline) (one message becomes history)
+//! and [`Desk::decide`](desk::Desk::decide) (one waiting action gets an answer before its deadline). The modules stand in
+//! the order in which a message meets them:
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`serve`] | listens on a TCP port and a Unix socket |
+//! | [`http`] | the doors: who may come in, and to what |
+//! | [`keys`] | keys, scopes, login links, browser sessions |
+//! | [`pipeline`] | a message becomes history: read, check, gate, journal, publish |
+//! | [`desk`] | a waiting action gets an answer |
+//! | [`hub`] | the live end of the journal |
+//! | [`project`] | records become activities |
+//! | [`deliver`] | activities become a subscriber's stream |
+//! | [`spool`] | what hooks kept while there was no gateway |
+//! | [`clock`] | where time comes from |
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use banister_events::aep::mapping::Agents;
+use banister_journal::Journal;
+use banister_policy::Rules;
+
+pub mod clock;
+pub mod deliver;
+pub mod desk;
+mod error;
+pub mod http;
+pub mod hub;
+pub mod keys;
+pub mod pipeline;
+pub mod project;
+pub mod random;
+pub mod serve;
+pub mod spool;
+
+pub use error::Error;
+
+use clock::Clock;
+use desk::Desk;
+use hub::Hub;
+use keys::Keys;
+
+/// What a gateway needs to know to start.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where its files live: journal, keys, spool.
+    pub data: PathBuf,
+    /// The person's home directory, for rules about paths.
+    pub home: Option<PathBuf>,
+    /// Files and directories of Banister's own beyond `data`: nothing an agent does may touch them.
+    pub own: Vec<PathBuf>,
+    /// The person's rules: a name for messages, and YAML.
+    pub policy: Option<(String, String)>,
+    /// Whether an allow by rule waits for the disk too.
+    pub sync_allow: bool,
+}
+
+/// The gateway: everything that is shared between doors.
+#[derive(Debug)]
+pub struct Gateway {
+    pub(crate) settings: Settings,
+    pub(crate) agents: Arc<Agents>,
+    pub(crate) rules: Rules,
+    pub(crate) journal: Journal,
+    pub(crate) hub: Hub,
+    pub(crate) desk: Desk,
+    /// Who may come in.
+    pub keys: Keys,
+    pub(crate) clock: Clock,
+    /// Files and directories nothing an agent does may touch.
+    pub(crate) own: Vec<PathBuf>,
+    /// Where browsers find it, once it listens.
+    pub(crate) address: OnceLock<SocketAddr>,
+}
+
+impl Gateway {
+    /// Opens the journal, the keys and the rules, and takes up the asks that were open when it last stopped.
+    pub fn open(settings: Settings, clock: Clock) -> Result<Arc<Self>, Error> {
+        keys::private_dir(&settings.data)?;
+        let agents = Arc::new(Agents::builtin()?);
+        let rules = match &settings.policy {
+            Some((name, yaml)) => Rules::with_user(name, yaml)?,
+            None => Rules::builtin()?,
+        };
+        let journal = Journal::open(&settings.data.join("journal.db"))?;
+        let keys = Keys::open(&settings.data.join("keys"), clock.clone())?;
+        let hub = Hub::new(journal.head());
+        let desk = Desk::reopen(&journal, &hub, &clock)?;
+        let mut own = settings.own.clone();
+        own.push(settings.data.clone());
+        Ok(Arc::new(Self { settings, agents, rules, journal, hub, desk, keys, clock, own, address: OnceLock::new() }))
+    }
+
+    /// A login link for a browser: works once.
+    pub fn login_link(&self) -> Result<String, Error> {
+        let code = self.keys.login_code()?;
+        let address = self.address.get().map(ToString::to_string).unwrap_or_default();
+        Ok(format!("http://{address}/login?code={code}"))
+    }
+
+    /// Where hooks leave what they could not deliver.
+    pub fn spool_dir(&self) -> PathBuf {
+        self.settings.data.join("spool")
+    }
+
+    /// The known coding agents.
+    pub fn agents(&self) -> &Agents {
+        &self.agents
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+}

@@ -1,0 +1,117 @@
+//! Records become activities: the one way from the journal to whoever watches.
+//!
+//! A projection reads one session's records in order. It is a function of the records alone, so a view can always be made
+//! again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use banister_events::activity::{Activity, Ask, Context, Gate, Origin, Outcome, What};
+use banister_events::aep;
+use banister_events::aep::mapping::{Agents, Stamp};
+use banister_journal::{Kind, Record};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The prefix of `source.protocol` for native hook payloads: `hook:AGENT:HOOK`.
+pub const HOOK: &str = "hook:";
+
+/// The body of an [`Kind::Ask`] record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AskFact {
+    /// The ask.
+    pub ask: Ask,
+    /// Who asks, and where.
+    pub context: Context,
+}
+
+/// The body of the record that closes an ask.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CloseFact {
+    /// The ask's id.
+    pub ask: String,
+    /// How it closed.
+    pub outcome: Outcome,
+    /// Who closed it: `user`, `timeout`, `agent`.
+    pub by: String,
+    /// The words that came with it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub message: Option<String>,
+}
+
+/// One session's records on their way to activities.
+#[derive(Debug, Clone)]
+pub struct Projection {
+    agents: Arc<Agents>,
+    reader: aep::read::Reader,
+    asks: HashMap<String, AskFact>,
+}
+
+impl Projection {
+    /// A projection that has seen nothing yet.
+    pub fn new(agents: Arc<Agents>) -> Self {
+        Self { agents, reader: aep::read::Reader::default(), asks: HashMap::new() }
+    }
+
+    /// The activities of the next record.
+    pub fn next(&mut self, record: &Record) -> Vec<Activity> {
+        let origin = Origin { session: record.session.clone(), seq: record.seq, time: record.time };
+        match record.kind {
+            Kind::Event => self.event(record, &origin),
+            Kind::Ask => match serde_json::from_slice::<AskFact>(&record.body) {
+                Ok(fact) => {
+                    let what = What::AskOpened { ask: fact.ask.clone() };
+                    let context = fact.context.clone();
+                    self.asks.insert(fact.ask.id.clone(), fact);
+                    vec![Activity { origin, context, what }]
+                }
+                Err(_) => Vec::new(),
+            },
+            Kind::Answer | Kind::Expiry | Kind::Withdrawal => self.closed(record, origin),
+            _ => Vec::new(),
+        }
+    }
+
+    fn event(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
+        let Some((mapping, hook)) = source_of(&self.agents, &record.source.protocol) else {
+            return Vec::new();
+        };
+        let Ok(payload) = serde_json::from_slice::<Value>(&record.body) else {
+            return Vec::new();
+        };
+        let stamp = Stamp { session: &record.session, seq: record.seq, time: record.time };
+        let gate = record.gate.as_ref().and_then(|gate| Gate::deserialize(gate).ok());
+        mapping
+            .map(hook, &payload, &stamp)
+            .events
+            .iter()
+            .flat_map(|event| self.reader.read(event, gate.as_ref(), origin))
+            .collect()
+    }
+
+    fn closed(&mut self, record: &Record, origin: Origin) -> Vec<Activity> {
+        let Ok(fact) = serde_json::from_slice::<CloseFact>(&record.body) else {
+            return Vec::new();
+        };
+        let Some(opened) = self.asks.remove(&fact.ask) else {
+            return Vec::new();
+        };
+        let what = What::AskClosed {
+            id: fact.ask,
+            action: opened.ask.action,
+            outcome: fact.outcome,
+            by: fact.by,
+            message: fact.message,
+        };
+        vec![Activity { origin, context: opened.context, what }]
+    }
+}
+
+/// The agent's mapping and the hook, from a record's protocol.
+pub fn source_of<'a>(
+    agents: &'a Agents,
+    protocol: &'a str,
+) -> Option<(&'a aep::mapping::Mapping, &'a str)> {
+    let (agent, hook) = protocol.strip_prefix(HOOK)?.split_once(':')?;
+    Some((agents.find(agent)?, hook))
+}

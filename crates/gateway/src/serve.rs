@@ -1,0 +1,192 @@
+//! Listens on a TCP port and a Unix socket.
+//!
+//! The loop is our own, because what stands before a service that any web page can knock at needs bounds: on the time a
+//! request's head may take, on the number of connections, on how long a shutdown waits.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::http::{self, Door};
+use crate::{Error, Gateway};
+
+const HEAD_TIME: Duration = Duration::from_secs(10);
+const MOST_CONNECTIONS: usize = 4_096;
+const DRAIN: Duration = Duration::from_secs(3);
+const SWEEP: Duration = Duration::from_millis(500);
+/// The spool is looked at once in so many sweeps.
+const SPOOL_EVERY: u32 = 20;
+
+/// A gateway that listens.
+#[derive(Debug)]
+pub struct Serving {
+    /// Where it listens for browsers and programs.
+    pub address: SocketAddr,
+    /// Where it listens for hooks and the command line.
+    pub socket: PathBuf,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Serving {
+    /// Stops: no new connections, a short time for those that are open.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(DRAIN, self.tasks.wait()).await.is_err() {
+            tracing::warn!("Some connections were still open and are cut.");
+        }
+        if let Err(error) = std::fs::remove_file(&self.socket) {
+            tracing::debug!(%error, "The socket was not removed.");
+        }
+    }
+
+    /// Ends when [`Serving::stop`] was called elsewhere.
+    pub async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+}
+
+/// Begins to listen.
+pub async fn start(
+    gateway: &Arc<Gateway>,
+    listen: SocketAddr,
+    socket: &Path,
+) -> Result<Serving, Error> {
+    let unix = bind_socket(socket)?;
+    let failed = |source| Error::Listen { address: listen.to_string(), source };
+    let tcp = TcpListener::bind(listen).await.map_err(failed)?;
+    let address = tcp.local_addr().map_err(failed)?;
+    let _first = gateway.address.set(address);
+    let stop = CancellationToken::new();
+    let tasks = TaskTracker::new();
+    let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+
+    let web = http::router(Arc::clone(gateway), Door::web(address));
+    let local = http::router(Arc::clone(gateway), Door::socket());
+    let run = Run { stop: stop.clone(), tasks: tasks.clone(), connections };
+    tasks.spawn({
+        let run = run.clone();
+        async move {
+            loop {
+                let accepted = tokio::select! {
+                    () = run.stop.cancelled() => break,
+                    accepted = tcp.accept() => accepted,
+                };
+                match accepted {
+                    Ok((stream, _)) => {
+                        let _nodelay = stream.set_nodelay(true);
+                        run.connection(stream, web.clone());
+                    }
+                    Err(error) => pause(&error).await,
+                }
+            }
+        }
+    });
+    tasks.spawn(async move {
+        loop {
+            let accepted = tokio::select! {
+                () = run.stop.cancelled() => break,
+                accepted = unix.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => run.connection(stream, local.clone()),
+                Err(error) => pause(&error).await,
+            }
+        }
+    });
+    tasks.spawn(housekeeping(Arc::clone(gateway), stop.clone()));
+    Ok(Serving { address, socket: socket.to_owned(), stop, tasks })
+}
+
+#[derive(Clone)]
+struct Run {
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    connections: Arc<Semaphore>,
+}
+
+impl Run {
+    fn connection(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
+        // Over the limit the connection is closed at once: a hook takes that as a refusal, a browser tries again.
+        let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() else {
+            tracing::warn!("Too many connections; one was turned away.");
+            return;
+        };
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            let _permit = permit;
+            let service = TowerToHyperService::new(router);
+            let mut builder = http1::Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).keep_alive(true);
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let mut connection = std::pin::pin!(connection);
+            let ended = tokio::select! {
+                ended = &mut connection => ended,
+                () = stop.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    // Streams and waiting hooks do not end by themselves.
+                    tokio::time::timeout(Duration::from_millis(300), connection).await.unwrap_or(Ok(()))
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "A connection ended early.");
+            }
+        });
+    }
+}
+
+async fn housekeeping(gateway: Arc<Gateway>, stop: CancellationToken) {
+    let mut round: u32 = 0;
+    loop {
+        if round.is_multiple_of(SPOOL_EVERY) {
+            let taken = gateway.take_in_spool().await;
+            if taken > 0 {
+                tracing::info!(taken, "Payloads that hooks had kept were recorded.");
+            }
+        }
+        round = round.wrapping_add(1);
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = tokio::time::sleep(SWEEP) => {}
+        }
+        gateway.desk.sweep().await;
+    }
+}
+
+async fn pause(error: &std::io::Error) {
+    // Out of file descriptors, most likely: spinning would not bring any back.
+    tracing::warn!(%error, "A connection could not be accepted.");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
+/// Binds the socket so that only its owner can connect. A socket that another gateway answers on is left alone.
+fn bind_socket(path: &Path) -> Result<UnixListener, Error> {
+    let failed = |source| Error::Listen { address: path.display().to_string(), source };
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(failed)?;
+    }
+    if let Ok(file) = std::fs::symlink_metadata(path) {
+        let answered = std::os::unix::net::UnixStream::connect(path).is_ok();
+        if answered || !file.file_type().is_socket() {
+            let message = if answered { "another gateway listens there" } else { "it is not a socket" };
+            return Err(failed(std::io::Error::new(std::io::ErrorKind::AddrInUse, message)));
+        }
+        std::fs::remove_file(path).map_err(failed)?;
+    }
+    let listener = UnixListener::bind(path).map_err(failed)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    Ok(listener)
+}
