@@ -47,7 +47,9 @@ pub(crate) fn run(args: &AnswerArgs) -> anyhow::Result<u8> {
             print::tell(&format!("Too late: {message}."));
             return Ok(REFUSED);
         }
-        Err(error @ Error::NotFound { .. }) => return Err(Failure::refused(error.to_string()).into()),
+        Err(error @ (Error::NotFound { .. } | Error::Status { status: 400..=499, .. })) => {
+            return Err(Failure::refused(error.to_string()).into());
+        }
         Err(error) => return Err(error.into()),
     }
     Ok(GOOD)

@@ -69,11 +69,7 @@ pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) ->
         }
     };
     let from_stdin = args.input.as_os_str() == "-";
-    let file = if from_stdin {
-        None
-    } else {
-        Some(File::open(&args.input))
-    };
+    let file = if from_stdin { None } else { Some(File::open(&args.input)) };
     let mut input: Box<dyn Read> = match file {
         None => Box::new(io::stdin().lock()),
         Some(Ok(file)) => Box::new(file),
@@ -114,10 +110,7 @@ struct Settings {
 impl Settings {
     fn new(args: &CheckArgs) -> Result<Self, String> {
         let codes = |codes: &[String]| -> Result<Vec<&'static str>, String> {
-            codes
-                .iter()
-                .map(|code| rules::find(code).map(|rule| rule.code))
-                .collect()
+            codes.iter().map(|code| rules::find(code).map(|rule| rule.code)).collect()
         };
         Ok(Self {
             protocol: args.protocol.as_deref().map(rules::protocol).transpose()?,
@@ -268,25 +261,10 @@ struct Stream<'a> {
 
 impl<'a> Stream<'a> {
     fn new(settings: &'a Settings, out: &'a mut dyn Write) -> Self {
-        let report = Report {
-            settings,
-            out,
-            errors: 0,
-            warnings: 0,
-            notes: 0,
-            printed: 0,
-            open: false,
-        };
-        let checker = settings
-            .protocol
-            .map(|protocol| (protocol, Checker::new(protocol)));
-        Self {
-            report,
-            checker,
-            held: Vec::new(),
-            first: None,
-            events: 0,
-        }
+        let report =
+            Report { settings, out, errors: 0, warnings: 0, notes: 0, printed: 0, open: false };
+        let checker = settings.protocol.map(|protocol| (protocol, Checker::new(protocol)));
+        Self { report, checker, held: Vec::new(), first: None, events: 0 }
     }
 
     fn message(&mut self, line: u64, bytes: Result<&[u8], frame::Error>) -> Result<()> {
@@ -297,9 +275,7 @@ impl<'a> Stream<'a> {
         if self.held.len() >= PATIENCE {
             return Ok(());
         }
-        let message = bytes
-            .ok()
-            .and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
+        let message = bytes.ok().and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
         let Some(protocol) = message.as_ref().and_then(Protocol::sniff) else {
             self.held.push((line, bytes.map(<[u8]>::to_vec)));
             return Ok(());
@@ -340,10 +316,7 @@ impl<'a> Stream<'a> {
         let Some((protocol, checker)) = &mut self.checker else {
             let (message, code) = match self.events {
                 0 => ("the input has no events", 1),
-                _ => (
-                    "cannot tell the protocol of the input; name it with --protocol",
-                    2,
-                ),
+                _ => ("cannot tell the protocol of the input; name it with --protocol", 2),
             };
             writeln!(err, "error: {message}")?;
             return Ok(code);
@@ -404,12 +377,7 @@ impl Report<'_> {
             (None, pointer) => pointer.to_owned(),
         };
         let code = finding.rule.code;
-        writeln!(
-            self.out,
-            "{}[{code}] {place}: {}",
-            severity.name(),
-            finding.message
-        )?;
+        writeln!(self.out, "{}[{code}] {place}: {}", severity.name(), finding.message)?;
         writeln!(self.out, "  help: {}", finding.rule.remedy)?;
         Ok(())
     }
@@ -447,12 +415,7 @@ impl Report<'_> {
     }
 
     fn finish(&mut self, protocol: Protocol, events: u64, err: &mut dyn Write) -> Result<()> {
-        let Self {
-            errors,
-            warnings,
-            notes,
-            ..
-        } = *self;
+        let Self { errors, warnings, notes, .. } = *self;
         if self.settings.format == Format::Json {
             self.begin(protocol)?;
             writeln!(
@@ -461,11 +424,7 @@ impl Report<'_> {
             )?;
             return Ok(());
         }
-        let counts = [
-            count(errors, "error"),
-            count(warnings, "warning"),
-            count(notes, "note"),
-        ];
+        let counts = [count(errors, "error"), count(warnings, "warning"), count(notes, "note")];
         let shown = if notes > 0 {
             counts.join(", ")
         } else {
@@ -476,12 +435,7 @@ impl Report<'_> {
             Ok(printed) if printed < all => format!(" ({printed} of {all} shown)"),
             _ => String::new(),
         };
-        writeln!(
-            err,
-            "{}, {}: {shown}{more}",
-            count(events, "event"),
-            protocol.title()
-        )?;
+        writeln!(err, "{}, {}: {shown}{more}", count(events, "event"), protocol.title())?;
         Ok(())
     }
 }

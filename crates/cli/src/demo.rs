@@ -134,9 +134,10 @@ impl Agent {
             "To github.com:dev/orbit.git + 3f0c6c1...8d0f2f8 main -> main (forced update)",
         );
         self.pause(2);
-        let last = match pushed {
-            true => "The retry loop respects the deadline now, and the fix is on main.",
-            false => "The retry loop respects the deadline now. I did not push.",
+        let last = if pushed {
+            "The retry loop respects the deadline now, and the fix is on main."
+        } else {
+            "The retry loop respects the deadline now. I did not push."
         };
         print::say(&format!("agent: {last}"));
         self.tell("Stop", &json!({ "last_assistant_message": last, "stop_hook_active": false }));
@@ -200,7 +201,9 @@ impl Agent {
                 child.wait_with_output()
             });
         match ran {
-            Ok(output) => (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned()),
+            Ok(output) => {
+                (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+            }
             Err(error) => {
                 print::tell(&format!("{}: {error}", self.hook.display()));
                 (None, String::new())

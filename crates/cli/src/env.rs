@@ -18,7 +18,10 @@ pub(crate) const LOG: Variable = Variable("BANISTER_LOG");
 
 impl Variable {
     /// Its value, if it has one that is text and not empty.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the environment"
+    )]
     pub(crate) fn get(&self) -> Option<String> {
         std::env::var(self.0).ok().filter(|value| !value.is_empty())
     }

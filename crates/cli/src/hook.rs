@@ -12,7 +12,7 @@ use crate::place::Place;
 pub(crate) struct HookArgs {
     /// The agent's install name, such as claude-code
     agent: OsString,
-    /// The hook's name, such as PreToolUse; taken from the payload if it is missing
+    /// The hook's name, such as `PreToolUse`; taken from the payload if it is missing
     event: Option<OsString>,
     #[command(flatten)]
     place: Place,

@@ -1,6 +1,5 @@
 //! `banister inbox`: what is waiting on me.
 
-
 use banister_events::text;
 use clap::Args;
 use jiff::Timestamp;
@@ -24,7 +23,10 @@ pub(crate) fn run(args: &InboxArgs) -> anyhow::Result<u8> {
     let asks = block_on(async { Ok(client.inbox().await?) })?;
     print::with(|out, _| {
         if args.json {
-            serde_json::to_writer(&mut *out, &json!({ "schema": "banister.inbox/v1", "asks": asks }))?;
+            serde_json::to_writer(
+                &mut *out,
+                &json!({ "schema": "banister.inbox/v1", "asks": asks }),
+            )?;
             writeln!(out)?;
             return Ok(GOOD);
         }
@@ -45,7 +47,12 @@ pub(crate) fn run(args: &InboxArgs) -> anyhow::Result<u8> {
             if !reason.is_empty() {
                 writeln!(out, "  Not inspectable: {reason}")?;
             }
-            writeln!(out, "  Why you are asked: {} ({})", text("/gate/reason"), text("/gate/rule"))?;
+            writeln!(
+                out,
+                "  Why you are asked: {} ({})",
+                text("/gate/reason"),
+                text("/gate/rule")
+            )?;
             let safer = text("/gate/safer");
             if !safer.is_empty() {
                 writeln!(out, "  Safer: {safer}")?;

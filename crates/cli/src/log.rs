@@ -1,6 +1,5 @@
 //! `banister log`: the journal, read and verified from its file, with or without a running gateway.
 
-
 use banister_events::event::time_text;
 use banister_events::text;
 use banister_journal::{Archive, Bad, Journal, Kind, Record, What as Wrong};
@@ -116,11 +115,13 @@ fn line(record: &Record) -> String {
 }
 
 fn about_event(hook: &str, body: &Value) -> String {
-    let subjects = ["/tool_input/command", "/tool_input/file_path", "/prompt", "/last_assistant_message"];
+    let subjects =
+        ["/tool_input/command", "/tool_input/file_path", "/prompt", "/last_assistant_message"];
     let subject = subjects.iter().map(|at| word(body, at)).find(|found| !found.is_empty());
     let tool = word(body, "/tool_name");
     let words = [text::one_line(hook), tool, subject.unwrap_or_default()];
-    let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        words.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
     words.join(" ")
 }
 
@@ -162,7 +163,10 @@ fn verify(path: &std::path::Path, json: bool) -> anyhow::Result<u8> {
             if let Some(bad) = &report.first_bad {
                 let Bad { position, session, seq, what } = bad;
                 let wrong = wrong(*what);
-                writeln!(out, "Broken: record {seq} of session {session} (position {position}) {wrong}.")?;
+                writeln!(
+                    out,
+                    "Broken: record {seq} of session {session} (position {position}) {wrong}."
+                )?;
                 writeln!(out, "{} faults in all.", report.bad)?;
             }
             if let Some(storage) = &report.storage {

@@ -36,7 +36,9 @@ impl Place {
         let base = env::DATA_HOME
             .path()
             .or_else(|| env::HOME.path().map(|home| home.join(".local/share")))
-            .ok_or_else(|| Failure::usage("neither XDG_DATA_HOME nor HOME is set; use --data DIR"))?;
+            .ok_or_else(|| {
+                Failure::usage("neither XDG_DATA_HOME nor HOME is set; use --data DIR")
+            })?;
         Ok(base.join("banister"))
     }
 
@@ -44,7 +46,8 @@ impl Place {
     pub(crate) fn journal(&self) -> anyhow::Result<PathBuf> {
         let path = self.dir()?.join("journal.db");
         if !path.exists() {
-            let message = format!("there is no journal at {}; start a gateway first", path.display());
+            let message =
+                format!("there is no journal at {}; start a gateway first", path.display());
             return Err(Failure::refused(message).into());
         }
         Ok(path)
@@ -90,8 +93,6 @@ pub(crate) fn socket(place: &Place, dir: &Path) -> PathBuf {
 }
 
 /// Runs async work to its end.
-pub(crate) fn block_on<T>(
-    work: impl Future<Output = anyhow::Result<T>>,
-) -> anyhow::Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

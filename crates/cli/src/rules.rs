@@ -44,11 +44,7 @@ pub(crate) fn run(args: &RulesArgs, out: &mut dyn Write, err: &mut dyn Write) ->
     }
     if args.json {
         let rules: Vec<Value> = rules.iter().map(|(of, rule)| as_json(*of, rule)).collect();
-        writeln!(
-            out,
-            "{}",
-            json!({"schema": "banister.rules/v1", "rules": rules})
-        )?;
+        writeln!(out, "{}", json!({"schema": "banister.rules/v1", "rules": rules}))?;
     } else if args.code.is_some() {
         for (of, rule) in rules {
             details(out, of, rule)?;
@@ -70,19 +66,13 @@ pub(crate) fn protocol(name: &str) -> Result<Protocol, String> {
 /// The rule with this code, or what is wrong with the code.
 pub(crate) fn find(code: &str) -> Result<&'static Rule, String> {
     let rules = all_rules();
-    if let Some((_, rule)) = rules
-        .iter()
-        .find(|(_, rule)| rule.code.eq_ignore_ascii_case(code))
-    {
+    if let Some((_, rule)) = rules.iter().find(|(_, rule)| rule.code.eq_ignore_ascii_case(code)) {
         return Ok(rule);
     }
     let wanted = code.to_ascii_uppercase();
-    let nearest = rules
-        .iter()
-        .min_by_key(|(_, rule)| distance(&wanted, rule.code));
-    let hint = nearest.map_or_else(String::new, |(_, rule)| {
-        format!("; did you mean {}?", rule.code)
-    });
+    let nearest = rules.iter().min_by_key(|(_, rule)| distance(&wanted, rule.code));
+    let hint =
+        nearest.map_or_else(String::new, |(_, rule)| format!("; did you mean {}?", rule.code));
     Err(format!("unknown rule {code:?}{hint}"))
 }
 
@@ -124,25 +114,11 @@ fn binds(rule: &Rule) -> &'static str {
 }
 
 fn table(out: &mut dyn Write, rules: &[(Protocol, &Rule)]) -> Result<()> {
-    let width = rules
-        .iter()
-        .map(|(_, rule)| rule.code.len())
-        .max()
-        .unwrap_or(0);
-    writeln!(
-        out,
-        "{:width$}  {:7}  {:10}  RULE",
-        "CODE", "LEVEL", "BINDS"
-    )?;
+    let width = rules.iter().map(|(_, rule)| rule.code.len()).max().unwrap_or(0);
+    writeln!(out, "{:width$}  {:7}  {:10}  RULE", "CODE", "LEVEL", "BINDS")?;
     for (_, rule) in rules {
         let level = rule.severity.name();
-        writeln!(
-            out,
-            "{:width$}  {level:7}  {:10}  {}",
-            rule.code,
-            binds(rule),
-            rule.text
-        )?;
+        writeln!(out, "{:width$}  {level:7}  {:10}  {}", rule.code, binds(rule), rule.text)?;
     }
     Ok(())
 }

@@ -3,11 +3,7 @@ use super::*;
 fn rules(args: &RulesArgs) -> (u8, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let code = run(args, &mut out, &mut err).unwrap();
-    (
-        code,
-        String::from_utf8(out).unwrap(),
-        String::from_utf8(err).unwrap(),
-    )
+    (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
 
 #[test]
@@ -19,11 +15,7 @@ fn the_table_has_a_line_per_rule() {
 
 #[test]
 fn json_names_the_schema_and_keeps_to_the_protocol() {
-    let args = RulesArgs {
-        protocol: Some("ag-ui".into()),
-        json: true,
-        ..RulesArgs::default()
-    };
+    let args = RulesArgs { protocol: Some("ag-ui".into()), json: true, ..RulesArgs::default() };
     let (_, out, _) = rules(&args);
     let value: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["schema"], "banister.rules/v1");
@@ -33,35 +25,20 @@ fn json_names_the_schema_and_keeps_to_the_protocol() {
 
 #[test]
 fn one_rule_is_shown_in_full() {
-    let args = RulesArgs {
-        code: Some("aep-req-20".into()),
-        ..RulesArgs::default()
-    };
+    let args = RulesArgs { code: Some("aep-req-20".into()), ..RulesArgs::default() };
     let (code, out, _) = rules(&args);
     assert_eq!(code, 0);
-    assert!(
-        out.starts_with("AEP-REQ-20  AEP 0.1\nlevel:  error\n"),
-        "{out}"
-    );
+    assert!(out.starts_with("AEP-REQ-20  AEP 0.1\nlevel:  error\n"), "{out}");
 }
 
 #[test]
 fn unknown_names_are_usage_errors_with_a_hint() {
     for (args, hint) in [
         (
-            RulesArgs {
-                code: Some("AEP-RQE-20".into()),
-                ..RulesArgs::default()
-            },
+            RulesArgs { code: Some("AEP-RQE-20".into()), ..RulesArgs::default() },
             "did you mean AEP-REQ-20?",
         ),
-        (
-            RulesArgs {
-                protocol: Some("http".into()),
-                ..RulesArgs::default()
-            },
-            "aaep, agui, aep",
-        ),
+        (RulesArgs { protocol: Some("http".into()), ..RulesArgs::default() }, "aaep, agui, aep"),
         (
             RulesArgs {
                 protocol: Some("aep".into()),
@@ -79,12 +56,9 @@ fn unknown_names_are_usage_errors_with_a_hint() {
 
 #[test]
 fn distance_counts_letters() {
-    for (left, right, letters) in [
-        ("", "abc", 3),
-        ("abc", "abc", 0),
-        ("abc", "axc", 1),
-        ("kitten", "sitting", 3),
-    ] {
+    for (left, right, letters) in
+        [("", "abc", 3), ("abc", "abc", 0), ("abc", "axc", 1), ("kitten", "sitting", 3)]
+    {
         assert_eq!(distance(left, right), letters);
     }
 }

@@ -107,12 +107,12 @@ pub(crate) async fn up(
 /// The settings of a gateway for a person.
 pub(crate) fn settings(data: PathBuf, policy: Option<PathBuf>) -> anyhow::Result<Settings> {
     let own = config_dir().into_iter().chain([PathBuf::from("/etc/banister")]).collect();
-    let policy = policy.or_else(|| {
-        config_dir().map(|dir| dir.join("policy.yaml")).filter(|path| path.exists())
-    });
+    let policy = policy
+        .or_else(|| config_dir().map(|dir| dir.join("policy.yaml")).filter(|path| path.exists()));
     let policy = match policy {
         Some(path) => {
-            let yaml = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let yaml =
+                std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
             Some((path.display().to_string(), yaml))
         }
         None => None,
@@ -121,7 +121,8 @@ pub(crate) fn settings(data: PathBuf, policy: Option<PathBuf>) -> anyhow::Result
 }
 
 fn config_dir() -> Option<PathBuf> {
-    let base = env::CONFIG_HOME.path().or_else(|| env::HOME.path().map(|home| home.join(".config")));
+    let base =
+        env::CONFIG_HOME.path().or_else(|| env::HOME.path().map(|home| home.join(".config")));
     base.map(|base| base.join("banister"))
 }
 
@@ -183,7 +184,8 @@ fn agent_sections(agent: &Mapping, name: &str) -> Vec<Section> {
             }
             if let Some(fallback) = &control.fallback {
                 section.exit = fallback.exit;
-                section.stdout = fallback.stdout.as_ref().map(ToString::to_string).unwrap_or_default();
+                section.stdout =
+                    fallback.stdout.as_ref().map(ToString::to_string).unwrap_or_default();
                 section.stdout = section.stdout.replace("{message}", "{why}");
                 let line = fallback.stderr.as_deref().unwrap_or_default();
                 section.stderr = line.replace("{message}", "{why}");

@@ -38,11 +38,7 @@ pub struct Client {
 impl Client {
     /// A client that has not connected yet.
     pub fn new(endpoint: Endpoint, key: impl Into<String>) -> Self {
-        Self {
-            endpoint,
-            key: key.into(),
-            timeout: Duration::from_secs(30),
-        }
+        Self { endpoint, key: key.into(), timeout: Duration::from_secs(30) }
     }
 
     /// Waits this long for a response, 30 seconds if not said otherwise. Doors that wait for a person need more.
@@ -69,8 +65,7 @@ impl Client {
         body: Option<&Value>,
         accept: &str,
     ) -> Result<EventStream> {
-        self.open(self.request(method, path, body, &[(ACCEPT, accept)])?)
-            .await
+        self.open(self.request(method, path, body, &[(ACCEPT, accept)])?).await
     }
 
     /// Opens a stream after the event with the given id, as far as the gateway still has what followed.
@@ -81,8 +76,7 @@ impl Client {
         last_event_id: &str,
     ) -> Result<EventStream> {
         let last = (HeaderName::from_static("last-event-id"), last_event_id);
-        self.open(self.request(Method::GET, path, None, &[(ACCEPT, accept), last])?)
-            .await
+        self.open(self.request(Method::GET, path, None, &[(ACCEPT, accept), last])?).await
     }
 
     async fn json(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
@@ -90,25 +84,16 @@ impl Client {
         self.in_time(async {
             let (response, _connection) = self.send(request).await?;
             let body = read(response.into_body(), LARGEST_BODY).await?;
-            if body.is_empty() {
-                Ok(Value::Null)
-            } else {
-                Ok(serde_json::from_slice(&body)?)
-            }
+            if body.is_empty() { Ok(Value::Null) } else { Ok(serde_json::from_slice(&body)?) }
         })
         .await
     }
 
     async fn open(&self, request: Request<Full<Bytes>>) -> Result<EventStream> {
         let (response, connection) = self.in_time(self.send(request)).await?;
-        let kind = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .map(HeaderValue::as_bytes);
+        let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
         if !kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
-            return Err(Error::Protocol {
-                problem: "the gateway sent no event stream",
-            });
+            return Err(Error::Protocol { problem: "the gateway sent no event stream" });
         }
         Ok(EventStream::new(response.into_body(), connection))
     }
@@ -121,9 +106,7 @@ impl Client {
         headers: &[(HeaderName, &str)],
     ) -> Result<Request<Full<Bytes>>> {
         if !path.starts_with('/') {
-            return Err(Error::Protocol {
-                problem: "a path begins with a slash",
-            });
+            return Err(Error::Protocol { problem: "a path begins with a slash" });
         }
         let mut key =
             HeaderValue::try_from(format!("Bearer {}", self.key)).map_err(|_| Error::Key)?;
@@ -144,16 +127,12 @@ impl Client {
             None => Bytes::new(),
         };
         let problem = "a header or path has forbidden characters";
-        request
-            .body(Full::new(body))
-            .map_err(|_| Error::Protocol { problem })
+        request.body(Full::new(body)).map_err(|_| Error::Protocol { problem })
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let late = |_| Error::TimedOut(self.timeout);
-        tokio::time::timeout(self.timeout, work)
-            .await
-            .map_err(late)?
+        tokio::time::timeout(self.timeout, work).await.map_err(late)?
     }
 
     /// Sends a request over a connection of its own; anything but success is an error.
@@ -161,24 +140,17 @@ impl Client {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, Connection)> {
-        let unreachable = |source| Error::NoGateway {
-            endpoint: self.endpoint.clone(),
-            source,
-        };
+        let unreachable = |source| Error::NoGateway { endpoint: self.endpoint.clone(), source };
         let (response, connection) = match &self.endpoint {
             Endpoint::Http(authority) => {
-                let stream = TcpStream::connect(authority.as_str())
-                    .await
-                    .map_err(unreachable)?;
+                let stream = TcpStream::connect(authority.as_str()).await.map_err(unreachable)?;
                 // Small requests should leave at once; where that cannot be set, they leave later.
                 stream.set_nodelay(true).ok();
                 exchange(stream, request).await?
             }
             #[cfg(unix)]
             Endpoint::Unix(path) => {
-                let stream = tokio::net::UnixStream::connect(path)
-                    .await
-                    .map_err(unreachable)?;
+                let stream = tokio::net::UnixStream::connect(path).await.map_err(unreachable)?;
                 exchange(stream, request).await?
             }
             #[cfg(not(unix))]
@@ -195,9 +167,7 @@ impl Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("endpoint", &self.endpoint)
-            .finish_non_exhaustive()
+        f.debug_struct("Client").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
@@ -229,37 +199,27 @@ async fn read(body: Incoming, limit: usize) -> Result<Bytes> {
 
 async fn refusal(response: Response<Incoming>) -> Error {
     let status = response.status();
-    let body = read(response.into_body(), LARGEST_REFUSAL)
-        .await
-        .unwrap_or_default();
+    let body = read(response.into_body(), LARGEST_REFUSAL).await.unwrap_or_default();
     let message = message(&body, status);
     match status {
         StatusCode::UNAUTHORIZED => Error::Unauthorized { message },
         StatusCode::FORBIDDEN => Error::Forbidden { message },
         StatusCode::NOT_FOUND => Error::NotFound { message },
-        _ => Error::Status {
-            status: status.as_u16(),
-            message,
-        },
+        _ => Error::Status { status: status.as_u16(), message },
     }
 }
 
 /// One line for a person: what the body says, or else what the status means.
 fn message(body: &[u8], status: StatusCode) -> String {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
-    let said = ["message", "detail", "error", "title"]
-        .into_iter()
-        .find_map(|name| {
-            let nested = value.get("error").and_then(|error| error.get(name));
-            nested.or_else(|| value.get(name))?.as_str()
-        });
+    let said = ["message", "detail", "error", "title"].into_iter().find_map(|name| {
+        let nested = value.get("error").and_then(|error| error.get(name));
+        nested.or_else(|| value.get(name))?.as_str()
+    });
     let said = said.map_or_else(|| String::from_utf8_lossy(body), Cow::Borrowed);
     let line = said.lines().next().unwrap_or_default().trim();
     if line.is_empty() {
-        return status
-            .canonical_reason()
-            .unwrap_or("no reason given")
-            .to_lowercase();
+        return status.canonical_reason().unwrap_or("no reason given").to_lowercase();
     }
     text::shorten(&text::visible(line), LONGEST_MESSAGE).into_owned()
 }

@@ -20,9 +20,7 @@ pub enum Endpoint {
 impl Endpoint {
     /// Reads `unix:/path` or `http://host:port`. Without a port it is 80.
     pub fn parse(text: &str) -> Result<Self> {
-        let invalid = || Error::Endpoint {
-            given: text.escape_debug().to_string(),
-        };
+        let invalid = || Error::Endpoint { given: text.escape_debug().to_string() };
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.starts_with('/') {
                 Ok(Self::Unix(path.into()))
@@ -31,11 +29,8 @@ impl Endpoint {
             };
         }
         let rest = text.strip_prefix("http://").ok_or_else(invalid)?;
-        let authority: Authority = rest
-            .strip_suffix('/')
-            .unwrap_or(rest)
-            .parse()
-            .map_err(|_| invalid())?;
+        let authority: Authority =
+            rest.strip_suffix('/').unwrap_or(rest).parse().map_err(|_| invalid())?;
         if authority.host().is_empty() || authority.as_str().contains('@') {
             return Err(invalid());
         }
@@ -73,11 +68,8 @@ mod tests {
 
     #[test]
     fn endpoints_are_written_as_they_are_read() {
-        for text in [
-            "unix:/run/user/1000/banister.sock",
-            "http://127.0.0.1:7717",
-            "http://[::1]:1",
-        ] {
+        for text in ["unix:/run/user/1000/banister.sock", "http://127.0.0.1:7717", "http://[::1]:1"]
+        {
             assert_eq!(Endpoint::parse(text).expect(text).to_string(), text);
         }
         let short = Endpoint::parse("http://localhost/").expect("an endpoint");

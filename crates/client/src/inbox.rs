@@ -39,18 +39,12 @@ pub enum Decision {
 impl Answer {
     /// Yes, without a word.
     pub fn accept() -> Self {
-        Self {
-            decision: Decision::Accept,
-            message: None,
-        }
+        Self { decision: Decision::Accept, message: None }
     }
 
     /// No, and why.
     pub fn reject(message: impl Into<String>) -> Self {
-        Self {
-            decision: Decision::Reject,
-            message: Some(message.into()),
-        }
+        Self { decision: Decision::Reject, message: Some(message.into()) }
     }
 }
 
@@ -70,10 +64,7 @@ impl Client {
     pub async fn answer(&self, ask: &str, answer: &Answer) -> Result<Value> {
         let path = format!("/api/asks/{}/answer", segment(ask));
         match self.post(&path, &serde_json::to_value(answer)?).await {
-            Err(Error::Status {
-                status: 409,
-                message,
-            }) => Err(Error::TooLate { message }),
+            Err(Error::Status { status: 409, message }) => Err(Error::TooLate { message }),
             other => other,
         }
     }

@@ -20,11 +20,7 @@ pub struct EventStream {
 impl EventStream {
     pub(crate) fn new(body: Incoming, connection: Connection) -> Self {
         let parser = Parser::new(limits::MESSAGE_BYTES);
-        Self {
-            body: Some(body),
-            parser,
-            _connection: connection,
-        }
+        Self { body: Some(body), parser, _connection: connection }
     }
 
     /// The next event; `None` when the gateway has ended the stream.
@@ -44,9 +40,7 @@ impl EventStream {
                     return Some(Err(error.into()));
                 }
                 Some(Ok(frame)) => {
-                    let dropped = frame
-                        .data_ref()
-                        .and_then(|data| self.parser.push(data).err());
+                    let dropped = frame.data_ref().and_then(|data| self.parser.push(data).err());
                     if let Some(frame::Error::TooLarge { limit }) = dropped {
                         return Some(Err(Error::TooLarge { limit }));
                     } else if dropped.is_some() {

@@ -6,7 +6,7 @@
 //! | [`check`] | what one message alone can break |
 //! | [`sequence`] | what only the order of messages can break |
 //! | [`read`] | the protocol's events → activities |
-//! | [`write`] | activities → the protocol's events |
+//! | [`mod@write`] | activities → the protocol's events |
 
 pub mod check;
 pub mod event;

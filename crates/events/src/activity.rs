@@ -229,7 +229,15 @@ impl Action {
     /// What exactly would be done, in one line that is rendered from the input and never from the agent's summary.
     pub fn subject(&self) -> String {
         const TELLING: [&str; 9] = [
-            "command", "cmd", "file_path", "path", "notebook_path", "url", "pattern", "query", "skill",
+            "command",
+            "cmd",
+            "file_path",
+            "path",
+            "notebook_path",
+            "url",
+            "pattern",
+            "query",
+            "skill",
         ];
         let input = self.input.as_ref();
         let named = TELLING

@@ -6,7 +6,7 @@
 //! | [`check`] | what one message alone can break |
 //! | [`sequence`] | what only the order of messages can break |
 //! | [`read`] | the protocol's events → activities |
-//! | [`write`] | activities → the protocol's events |
+//! | [`mod@write`] | activities → the protocol's events |
 //! | [`mapping`] | a native hook payload → an event |
 //! | [`dialect`] | an answer → what a native hook expects |
 

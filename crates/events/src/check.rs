@@ -42,12 +42,7 @@ pub fn event(protocol: Protocol, message: &Value) -> Vec<Finding> {
 /// Parses one message; what cannot be parsed is a finding.
 pub fn parse(protocol: Protocol, bytes: &[u8]) -> Result<Value, Finding> {
     if bytes.len() > limits::MESSAGE_BYTES {
-        return Err(unframed(
-            protocol,
-            frame::Error::TooLarge {
-                limit: limits::MESSAGE_BYTES,
-            },
-        ));
+        return Err(unframed(protocol, frame::Error::TooLarge { limit: limits::MESSAGE_BYTES }));
     }
     serde_json::from_slice(bytes)
         .map_err(|error| json_rule(protocol).at("", format!("the message is not JSON: {error}")))

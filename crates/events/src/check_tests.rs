@@ -15,11 +15,7 @@ fn what_is_not_json_is_a_finding() {
         (Protocol::Aep, "AEP-REQ-01"),
     ] {
         for bytes in [&b""[..], b"{", b"\xff\xfe", b"{} {}", b"7", b"null", b"[]"] {
-            assert_eq!(
-                codes(&Checker::new(protocol).message(bytes)),
-                [code],
-                "{bytes:?}"
-            );
+            assert_eq!(codes(&Checker::new(protocol).message(bytes)), [code], "{bytes:?}");
         }
     }
 }
@@ -27,20 +23,14 @@ fn what_is_not_json_is_a_finding() {
 #[test]
 fn nesting_without_end_is_a_finding() {
     let deep = "[".repeat(100_000);
-    assert_eq!(
-        codes(&Checker::new(Protocol::Agui).message(deep.as_bytes())),
-        ["AGUI-EVT-01"]
-    );
+    assert_eq!(codes(&Checker::new(Protocol::Agui).message(deep.as_bytes())), ["AGUI-EVT-01"]);
 }
 
 #[test]
 fn a_message_beyond_the_limit_is_a_finding_and_not_parsed() {
     let large = vec![b' '; limits::MESSAGE_BYTES + 1];
     let findings = Checker::new(Protocol::Aep).message(&large);
-    assert_eq!(
-        findings.first().unwrap().message,
-        "a message is larger than 8388608 bytes"
-    );
+    assert_eq!(findings.first().unwrap().message, "a message is larger than 8388608 bytes");
 }
 
 /// A value made of the words that the checkers look for.

@@ -25,15 +25,17 @@ const EMBEDDED: [(&str, &str, &str); 4] = [
     ("ja", "ltr", include_str!("../locales/ja.yaml")),
 ];
 
-static CATALOGUES: LazyLock<Vec<(&'static str, &'static str, BTreeMap<String, String>)>> =
-    LazyLock::new(|| {
-        EMBEDDED
-            .into_iter()
-            .map(|(tag, direction, yaml)| {
-                (tag, direction, serde_saphyr::from_str(yaml).unwrap_or_default())
-            })
-            .collect()
-    });
+/// Tag, direction, sentences.
+type Catalogue = (&'static str, &'static str, BTreeMap<String, String>);
+
+static CATALOGUES: LazyLock<Vec<Catalogue>> = LazyLock::new(|| {
+    EMBEDDED
+        .into_iter()
+        .map(|(tag, direction, yaml)| {
+            (tag, direction, serde_saphyr::from_str(yaml).unwrap_or_default())
+        })
+        .collect()
+});
 
 static NO_SENTENCES: BTreeMap<String, String> = BTreeMap::new();
 
@@ -129,15 +131,12 @@ fn fill(template: &str, values: &[(&str, &str)]) -> String {
         let filled = after.split_once('}').and_then(|(name, tail)| {
             values.iter().find(|(known, _)| *known == name).map(|(_, value)| (value, tail))
         });
-        match filled {
-            Some((value, tail)) => {
-                text.push_str(value);
-                rest = tail;
-            }
-            None => {
-                text.push('{');
-                rest = after;
-            }
+        if let Some((value, tail)) = filled {
+            text.push_str(value);
+            rest = tail;
+        } else {
+            text.push('{');
+            rest = after;
         }
     }
     text.push_str(rest);

@@ -3,7 +3,11 @@ use std::collections::BTreeSet;
 use super::*;
 
 fn placeholders(text: &str) -> BTreeSet<&str> {
-    text.split('{').skip(1).filter_map(|piece| piece.split_once('}')).map(|(name, _)| name).collect()
+    text.split('{')
+        .skip(1)
+        .filter_map(|piece| piece.split_once('}'))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 #[test]
@@ -16,11 +20,7 @@ fn every_language_has_the_same_sentences_with_the_same_placeholders() {
         let keys = |locale: &Locale| locale.sentences().keys().cloned().collect::<BTreeSet<_>>();
         assert_eq!(keys(&locale), keys(&english), "{tag}");
         for (key, text) in locale.sentences() {
-            assert_eq!(
-                placeholders(text),
-                placeholders(&english.sentences()[key]),
-                "{tag}: {key}"
-            );
+            assert_eq!(placeholders(text), placeholders(&english.sentences()[key]), "{tag}: {key}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Text on its way to a person: nothing hidden in it, no credential in it, no longer than it may be.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -19,7 +20,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut shown = String::with_capacity(text.len() + 16);
     for character in text.chars() {
         if is_hidden(character) {
-            shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(character)));
+            // Writing to a String cannot fail.
+            write!(shown, "⟨U+{:04X}⟩", u32::from(character)).ok();
         } else {
             shown.push(character);
         }

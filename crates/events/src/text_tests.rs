@@ -20,7 +20,8 @@ fn credentials_leave_and_their_names_too() {
 
 #[test]
 fn ordinary_commands_are_left_alone() {
-    for command in ["cargo test -p core", "grep -rn secret_santa src", "ls task-based", "echo sk-y"] {
+    for command in ["cargo test -p core", "grep -rn secret_santa src", "ls task-based", "echo sk-y"]
+    {
         assert_eq!(redact(command), command);
     }
 }

@@ -153,11 +153,10 @@ impl Gateway {
         }
         let mut position = last.max(end);
         while !writer.is_finished() {
-            let batch = match self.next_batch(&mut position, &mut bell, &out).await {
-                Ok(batch) => batch,
-                Err(_) => return,
-            };
-            for record in batch.iter().filter(|record| record.session == session && record.seq > seq) {
+            let Ok(batch) = self.next_batch(&mut position, &mut bell, &out).await else { return };
+            for record in
+                batch.iter().filter(|record| record.session == session && record.seq > seq)
+            {
                 let mut events = Vec::new();
                 for activity in projection.next(record) {
                     events.extend(writer.write(&activity));
@@ -267,7 +266,8 @@ impl Stream {
         match self.terms.start {
             Start::Beginning => self.emit_all(events).await,
             Start::After(seen) => {
-                self.emit_all(events.into_iter().filter(|(cursor, _)| *cursor > seen).collect()).await
+                self.emit_all(events.into_iter().filter(|(cursor, _)| *cursor > seen).collect())
+                    .await
             }
             Start::Now => {
                 let open = self
@@ -292,7 +292,11 @@ impl Stream {
         }
     }
 
-    async fn live(&mut self, mut position: u64, mut bell: watch::Receiver<u64>) -> Result<(), Gone> {
+    async fn live(
+        &mut self,
+        mut position: u64,
+        mut bell: watch::Receiver<u64>,
+    ) -> Result<(), Gone> {
         let gateway = Arc::clone(&self.gateway);
         loop {
             let batch = gateway.next_batch(&mut position, &mut bell, &self.out).await?;
@@ -370,7 +374,8 @@ async fn send_plain(out: &mpsc::Sender<Bytes>, events: &[Value]) -> Result<(), G
 
 async fn fail(out: &mpsc::Sender<Bytes>, error: &Error) {
     tracing::error!(%error, "A session could not be read.");
-    let event = serde_json::json!({ "type": "RUN_ERROR", "message": "the session could not be read" });
+    let event =
+        serde_json::json!({ "type": "RUN_ERROR", "message": "the session could not be read" });
     let _sent = send_plain(out, &[event]).await;
 }
 

@@ -8,9 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use banister_events::activity::{
-    Action, Ask, AskKind, Context, Decision, Gate, Outcome,
-};
+use banister_events::activity::{Action, Ask, AskKind, Context, Decision, Gate, Outcome};
 use banister_events::aep::dialect::Behavior;
 use banister_events::id;
 use banister_journal::{Draft, Durability, Journal, Kind, Source};
@@ -27,7 +25,7 @@ use crate::project::{AskFact, CloseFact};
 use crate::{Error, random};
 
 /// How long an ask stays open when nobody waits on it: a hook may come back after a restart.
-const ABANDONED: Duration = Duration::from_secs(60);
+const ABANDONED: Duration = Duration::from_mins(1);
 /// How many closed asks are remembered, so that a late answer can be told who was first.
 const REMEMBERED: usize = 4_096;
 
@@ -110,7 +108,7 @@ pub enum Refused {
     #[error("there is no ask {0}; `banister inbox` lists the open ones")]
     Unknown(String),
     /// The id fits several asks.
-    #[error("{0} fits {1} open asks; give more of the id")]
+    #[error("{0} fits {1} asks; give more of the id")]
     Ambiguous(String, usize),
     /// Somebody or something was first.
     #[error("{}", late(.0))]
@@ -177,7 +175,8 @@ impl Desk {
             (Decision::Deny, _) => {
                 let mut message = format!("{} (rule {})", gate.reason, gate.rule);
                 if let Some(safer) = &gate.safer {
-                    message.push_str(&format!(" Safer: {safer}"));
+                    message.push_str(" Safer: ");
+                    message.push_str(safer);
                 }
                 decided(Behavior::Deny, &message)
             }
@@ -239,7 +238,8 @@ impl Desk {
             for (id, entry) in &asks.open {
                 if entry.opened.ask.deadline <= now {
                     expired.push(id.clone());
-                } else if entry.waiters == 0 && now.duration_since(entry.left) >= signed(ABANDONED) {
+                } else if entry.waiters == 0 && now.duration_since(entry.left) >= signed(ABANDONED)
+                {
                     abandoned.push(id.clone());
                 }
             }
@@ -331,19 +331,20 @@ impl Desk {
             Err(mut bell) => {
                 // Somebody is first; wait until it is known whether that answer counts.
                 return match bell.wait_for(Option::is_some).await {
-                    Ok(first) => Err(Refused::Late(first.clone().unwrap_or_else(|| lost(&fact.ask)))),
+                    Ok(first) => {
+                        Err(Refused::Late(first.clone().unwrap_or_else(|| lost(&fact.ask))))
+                    }
                     Err(_) => Err(Refused::Unknown(fact.ask)),
                 };
             }
         };
         // An answer after the deadline is none.
         let late = kind == Kind::Answer && opened.ask.deadline <= now;
-        let (fact, kind) = match late {
-            true => {
-                let by = "timeout".to_owned();
-                (CloseFact { outcome: Outcome::Expired, by, message: None, ..fact }, Kind::Expiry)
-            }
-            false => (fact, kind),
+        let (fact, kind) = if late {
+            let by = "timeout".to_owned();
+            (CloseFact { outcome: Outcome::Expired, by, message: None, ..fact }, Kind::Expiry)
+        } else {
+            (fact, kind)
         };
         let draft = Draft {
             session: opened.session.clone(),
@@ -395,7 +396,8 @@ impl Desk {
         let mut fitting =
             asks.open.keys().chain(asks.closed.keys()).filter(|id| id.starts_with(&full));
         match (fitting.next(), fitting.count()) {
-            (Some(id), 0) if full.len() > "ask_".len() => Ok(id.clone()),
+            _ if full == "ask_" => Err(Refused::Unknown(name.to_owned())),
+            (Some(id), 0) => Ok(id.clone()),
             (Some(_), more) => Err(Refused::Ambiguous(name.to_owned(), more + 1)),
             (None, _) => Err(Refused::Unknown(name.to_owned())),
         }

@@ -175,7 +175,9 @@ impl Shared {
     ) -> Result<Guest, Problem> {
         let guest = self.guest(headers).ok_or_else(|| {
             Problem::new(StatusCode::UNAUTHORIZED, "no-key", "this needs a key that is known here")
-                .remedy("send Authorization: Bearer KEY; the key is in the file `banister serve` names")
+                .remedy(
+                    "send Authorization: Bearer KEY; the key is in the file `banister serve` names",
+                )
         })?;
         if !guest.may(scope) {
             let message = format!("this key may not {}", verb(scope));
@@ -184,7 +186,11 @@ impl Shared {
         }
         let token = headers.get(CSRF_HEADER).and_then(|token| token.to_str().ok());
         if method != Method::GET && !csrf_fits(&guest, token) {
-            return Err(Problem::new(StatusCode::FORBIDDEN, "csrf", "the anti-forgery token is missing"));
+            return Err(Problem::new(
+                StatusCode::FORBIDDEN,
+                "csrf",
+                "the anti-forgery token is missing",
+            ));
         }
         Ok(guest)
     }

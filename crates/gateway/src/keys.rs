@@ -54,8 +54,8 @@ impl Guest {
     }
 }
 
-const LINK_LIFE: Duration = Duration::from_secs(15 * 60);
-const COOKIE_LIFE: Duration = Duration::from_secs(30 * 24 * 3600);
+const LINK_LIFE: Duration = Duration::from_mins(15);
+const COOKIE_LIFE: Duration = Duration::from_hours(720);
 const MOST_LINKS: usize = 64;
 const MOST_COOKIES: usize = 1_024;
 
@@ -153,7 +153,8 @@ impl Keys {
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.retain(|_, until| *until > now);
         if links.len() >= MOST_LINKS
-            && let Some(oldest) = links.iter().min_by_key(|(_, until)| **until).map(|(c, _)| c.clone())
+            && let Some(oldest) =
+                links.iter().min_by_key(|(_, until)| **until).map(|(c, _)| c.clone())
         {
             links.remove(&oldest);
         }

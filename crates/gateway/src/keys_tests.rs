@@ -45,7 +45,7 @@ fn keys_survive_a_restart_and_wrong_ones_do_not_fit() {
     assert!(!again.is_fresh());
     assert!(again.guest(&person).is_some());
     assert!(again.guest("").is_none());
-    assert!(again.guest(&person[..person.len() - 1]).is_none());
+    assert!(again.guest(person.strip_suffix(|_: char| true).unwrap()).is_none());
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_login_link_works_once_and_not_for_long() {
     assert!(keys.browser(&cookie).is_none());
 
     let stale = keys.login_code().unwrap();
-    clock.advance(Duration::from_secs(16 * 60));
+    clock.advance(Duration::from_mins(16));
     assert!(keys.log_in(&stale).unwrap().is_none());
 }
 

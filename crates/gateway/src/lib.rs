@@ -93,7 +93,18 @@ impl Gateway {
         let desk = Desk::reopen(&journal, &hub, &clock)?;
         let mut own = settings.own.clone();
         own.push(settings.data.clone());
-        Ok(Arc::new(Self { settings, agents, rules, journal, hub, desk, keys, clock, own, address: OnceLock::new() }))
+        Ok(Arc::new(Self {
+            settings,
+            agents,
+            rules,
+            journal,
+            hub,
+            desk,
+            keys,
+            clock,
+            own,
+            address: OnceLock::new(),
+        }))
     }
 
     /// A login link for a browser: works once.

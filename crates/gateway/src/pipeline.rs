@@ -111,9 +111,12 @@ impl Gateway {
             Err(finding) => return self.unreadable(incoming, now, finding).await,
         };
         let findings = check(&read);
-        let gate = read.mapped.gated.then(|| match incoming.refused {
-            true => denied("no-gateway", "There was no gateway, so the hook refused.", None),
-            false => self.gate(&read),
+        let gate = read.mapped.gated.then(|| {
+            if incoming.refused {
+                denied("no-gateway", "There was no gateway, so the hook refused.", None)
+            } else {
+                self.gate(&read)
+            }
         });
         let ask = match &gate {
             Some(gate) if gate.decision == Decision::Ask => {
@@ -122,12 +125,13 @@ impl Gateway {
             }
             _ => None,
         };
-        let mut drafts = vec![draft(incoming, &read, now, findings, gate.as_ref())];
+        let mut drafts = vec![draft(incoming, &read, now, &findings, gate.as_ref())];
         drafts.extend(ask.as_ref().map(AskDraft::draft));
         let quick = gate.as_ref().is_none_or(|gate| gate.decision == Decision::Allow);
-        let durability = match quick && !self.settings.sync_allow {
-            true => Durability::Written,
-            false => Durability::Synced,
+        let durability = if quick && !self.settings.sync_allow {
+            Durability::Written
+        } else {
+            Durability::Synced
         };
         match self.journal.append(drafts, durability).await? {
             Appended::Recorded(records) => {
@@ -166,9 +170,10 @@ impl Gateway {
         let session = id::derive("s_", &[&incoming.key, &mapping.name, foreign]);
         let stamp = Stamp { session: &session, seq: 0, time: now };
         let mapped = mapping.map(&hook, &payload, &stamp);
-        let request = mapped.events.iter().find(|event| {
-            event.get("type").and_then(Value::as_str) == Some("action.requested")
-        });
+        let request = mapped
+            .events
+            .iter()
+            .find(|event| event.get("type").and_then(Value::as_str) == Some("action.requested"));
         let action = request.and_then(aep::read::action);
         Ok(Read { mapping, hook, session, mapped, action })
     }
@@ -219,12 +224,9 @@ impl Gateway {
                 self.hub.publish(&records);
                 Ok(Accepted { records, duplicate: false, gate: Some(gate), ask: None })
             }
-            Appended::Duplicate { first, .. } => Ok(Accepted {
-                records: vec![first],
-                duplicate: true,
-                gate: Some(gate),
-                ask: None,
-            }),
+            Appended::Duplicate { first, .. } => {
+                Ok(Accepted { records: vec![first], duplicate: true, gate: Some(gate), ask: None })
+            }
         }
     }
 }
@@ -245,7 +247,8 @@ impl Read<'_> {
 }
 
 fn check(read: &Read<'_>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = read.mapped.events.iter().flat_map(aep::check::event).collect();
+    let mut findings: Vec<Finding> =
+        read.mapped.events.iter().flat_map(aep::check::event).collect();
     if read.mapped.gated && read.action.is_none() {
         findings.push(NO_ACTION.at("", "the payload names no tool, or no id"));
     }
@@ -257,7 +260,7 @@ fn draft(
     incoming: &Incoming,
     read: &Read<'_>,
     now: Timestamp,
-    findings: Vec<Finding>,
+    findings: &[Finding],
     gate: Option<&Gate>,
 ) -> Draft {
     Draft {
@@ -299,13 +302,10 @@ fn denied(rule: &str, reason: &str, opaque: Option<String>) -> Gate {
 
 /// The same message again: the first verdict stands, and the ask it opened is waited on again.
 fn again(first: Arc<Record>) -> Accepted {
-    let gate = match &first.gate {
-        None => None,
-        // A verdict that cannot be read back is not an allow.
-        Some(gate) => Some(Gate::deserialize(gate).unwrap_or_else(|_| {
-            denied("journal", "The recorded verdict cannot be read.", None)
-        })),
-    };
+    let gate = first.gate.as_ref().map(|gate| {
+        Gate::deserialize(gate)
+            .unwrap_or_else(|_| denied("journal", "The recorded verdict cannot be read.", None))
+    });
     let asked = gate.as_ref().is_some_and(|gate| gate.decision == Decision::Ask);
     let ask = first
         .event_id

@@ -119,7 +119,11 @@ struct Run {
 }
 
 impl Run {
-    fn connection(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
+    fn connection(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        router: Router,
+    ) {
         // Over the limit the connection is closed at once: a hook takes that as a refusal, a browser tries again.
         let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() else {
             tracing::warn!("Too many connections; one was turned away.");
@@ -181,7 +185,8 @@ fn bind_socket(path: &Path) -> Result<UnixListener, Error> {
     if let Ok(file) = std::fs::symlink_metadata(path) {
         let answered = std::os::unix::net::UnixStream::connect(path).is_ok();
         if answered || !file.file_type().is_socket() {
-            let message = if answered { "another gateway listens there" } else { "it is not a socket" };
+            let message =
+                if answered { "another gateway listens there" } else { "it is not a socket" };
             return Err(failed(std::io::Error::new(std::io::ErrorKind::AddrInUse, message)));
         }
         std::fs::remove_file(path).map_err(failed)?;

@@ -14,10 +14,7 @@ pub(crate) struct Deadline {
 impl Deadline {
     /// Starts the clock.
     pub(crate) fn starting_now(limit: Duration) -> Self {
-        Self {
-            start: now(),
-            limit,
-        }
+        Self { start: now(), limit }
     }
 
     /// The same start with another limit.
@@ -52,7 +49,5 @@ pub(crate) fn now() -> Instant {
     reason = "a spooled call carries the time at which it happened"
 )]
 pub(crate) fn unix_ms() -> u128 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis())
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis())
 }

@@ -82,12 +82,7 @@ impl Conf {
 
     /// The shortest deadline any event of this agent has, for when the event is not known yet.
     pub(crate) fn shortest_deadline(&self, agent: &str) -> Option<Duration> {
-        let own = self
-            .sections
-            .iter()
-            .filter(|s| s.agent == agent)
-            .map(|s| s.deadline)
-            .min();
+        let own = self.sections.iter().filter(|s| s.agent == agent).map(|s| s.deadline).min();
         own.or_else(|| self.section(ANY, ANY).map(|s| s.deadline))
     }
 }
@@ -98,22 +93,11 @@ impl Conf {
 /// left out: nothing could ever reach them.
 pub fn render(conf: &Conf) -> String {
     let mut text = String::from("# Written by Banister. Read by banister-hook beside this file.\n");
-    for (key, value) in [
-        ("socket", &conf.socket),
-        ("key", &conf.key),
-        ("spool", &conf.spool),
-    ] {
+    for (key, value) in [("socket", &conf.socket), ("key", &conf.key), ("spool", &conf.spool)] {
         pair(&mut text, key, value);
     }
-    pair(
-        &mut text,
-        "reconnect_ms",
-        &conf.reconnect.as_millis().to_string(),
-    );
-    for each in conf
-        .sections
-        .iter()
-        .filter(|s| can_be_called(&s.agent) && can_be_called(&s.event))
+    pair(&mut text, "reconnect_ms", &conf.reconnect.as_millis().to_string());
+    for each in conf.sections.iter().filter(|s| can_be_called(&s.agent) && can_be_called(&s.event))
     {
         section(&mut text, each);
     }
@@ -130,11 +114,7 @@ fn can_be_called(name: &str) -> bool {
 fn section(text: &mut String, section: &Section) {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "[{} {}]", section.agent, section.event);
-    pair(
-        text,
-        "deadline_ms",
-        &section.deadline.as_millis().to_string(),
-    );
+    pair(text, "deadline_ms", &section.deadline.as_millis().to_string());
     pair(text, "gated", if section.gated { "yes" } else { "no" });
     pair(text, "exit", &section.exit.to_string());
     pair(text, "stdout", &section.stdout);
@@ -175,10 +155,7 @@ fn parse_where(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Result<Conf, 
     let mut sections: Vec<Section> = Vec::new();
     let mut place = Place::Head;
     for (index, line) in text.lines().enumerate() {
-        let invalid = |problem| Error::ConfInvalid {
-            line: index + 1,
-            problem,
-        };
+        let invalid = |problem| Error::ConfInvalid { line: index + 1, problem };
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
@@ -201,9 +178,7 @@ fn parse_where(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Result<Conf, 
         if let Place::Skipped = place {
             continue;
         }
-        let (key, value) = line
-            .split_once('=')
-            .ok_or_else(|| invalid("a line is key = value"))?;
+        let (key, value) = line.split_once('=').ok_or_else(|| invalid("a line is key = value"))?;
         let value = unescape(value.strip_prefix(' ').unwrap_or(value)).map_err(invalid)?;
         match (&place, sections.last_mut()) {
             (Place::Section, Some(section)) => section.set(key.trim_end(), value),
@@ -211,10 +186,7 @@ fn parse_where(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Result<Conf, 
         }
         .map_err(invalid)?;
     }
-    if sections
-        .iter()
-        .any(|s| s.gated && s.exit == 0 && s.stdout.trim().is_empty())
-    {
+    if sections.iter().any(|s| s.gated && s.exit == 0 && s.stdout.trim().is_empty()) {
         let problem = "a gated section must refuse, by its exit code or on stdout";
         return Err(Error::ConfInvalid { line: 0, problem });
     }
@@ -280,11 +252,7 @@ impl Section {
 fn milliseconds(text: &str) -> Result<Duration, &'static str> {
     let problem = "a time is a number of milliseconds, a day at most";
     let duration = Duration::from_millis(text.parse().map_err(|_| problem)?);
-    if duration <= LONGEST_DEADLINE {
-        Ok(duration)
-    } else {
-        Err(problem)
-    }
+    if duration <= LONGEST_DEADLINE { Ok(duration) } else { Err(problem) }
 }
 
 fn unescape(value: &str) -> Result<String, &'static str> {

@@ -23,10 +23,7 @@ fn sample() -> Conf {
                 stderr: String::new(),
                 ..Section::strictest("claude-code", ANY)
             },
-            Section {
-                exit: 255,
-                ..Section::strictest(ANY, ANY)
-            },
+            Section { exit: 255, ..Section::strictest(ANY, ANY) },
         ],
     }
 }
@@ -47,20 +44,14 @@ fn render_adds_the_last_resort_when_there_is_none() {
     let mut conf = sample();
     conf.sections.truncate(1);
     let read = parse(&render(&conf)).expect("parses");
-    assert_eq!(
-        read.section("nobody", "nothing"),
-        Some(&Section::strictest(ANY, ANY))
-    );
+    assert_eq!(read.section("nobody", "nothing"), Some(&Section::strictest(ANY, ANY)));
     assert_eq!(read.sections.len(), 2);
 }
 
 #[test]
 fn render_leaves_out_names_that_could_forge_a_section() {
     let mut conf = sample();
-    conf.sections.insert(
-        0,
-        Section::strictest("x]\n[* *]\ngated = no\nexit = 0\n[a", "b"),
-    );
+    conf.sections.insert(0, Section::strictest("x]\n[* *]\ngated = no\nexit = 0\n[a", "b"));
     assert_eq!(parse(&render(&conf)).expect("parses"), sample());
 }
 
@@ -77,17 +68,9 @@ fn the_most_specific_section_is_taken() {
 fn reading_for_one_call_gives_the_section_that_reading_everything_gives() {
     let text = render(&sample());
     let all = parse(&text).expect("parses");
-    for (agent, event) in [
-        ("claude-code", "PreToolUse"),
-        ("claude-code", "Stop"),
-        ("codex", "x"),
-    ] {
+    for (agent, event) in [("claude-code", "PreToolUse"), ("claude-code", "Stop"), ("codex", "x")] {
         let few = parse_for(&text, agent, Some(event)).expect("parses");
-        assert_eq!(
-            few.section(agent, event),
-            all.section(agent, event),
-            "{agent} {event}"
-        );
+        assert_eq!(few.section(agent, event), all.section(agent, event), "{agent} {event}");
     }
     let unnamed = parse_for(&text, "claude-code", None).expect("parses");
     assert_eq!(unnamed.sections, all.sections);
@@ -96,14 +79,8 @@ fn reading_for_one_call_gives_the_section_that_reading_everything_gives() {
 #[test]
 fn an_unknown_event_gets_the_agents_shortest_deadline() {
     let conf = sample();
-    assert_eq!(
-        conf.shortest_deadline("claude-code"),
-        Some(Duration::from_secs(4))
-    );
-    assert_eq!(
-        conf.shortest_deadline("codex"),
-        Some(Duration::from_secs(4))
-    );
+    assert_eq!(conf.shortest_deadline("claude-code"), Some(Duration::from_secs(4)));
+    assert_eq!(conf.shortest_deadline("codex"), Some(Duration::from_secs(4)));
 }
 
 #[test]
@@ -115,14 +92,8 @@ fn a_section_refuses_unless_it_says_otherwise() {
 
 #[test]
 fn hand_edited_files_may_have_comments_blank_lines_and_crlf() {
-    let conf = parse(&format!(
-        "# hello\r\n\r\n{HEAD}[a b]\r\nexit = 3\r\nstdout =\r\n"
-    ));
-    let exit = conf
-        .expect("parses")
-        .sections
-        .first()
-        .map(|s| (s.exit, s.stdout.clone()));
+    let conf = parse(&format!("# hello\r\n\r\n{HEAD}[a b]\r\nexit = 3\r\nstdout =\r\n"));
+    let exit = conf.expect("parses").sections.first().map(|s| (s.exit, s.stdout.clone()));
     assert_eq!(exit, Some((3, String::new())));
 }
 
@@ -143,28 +114,13 @@ fn what_is_not_understood_makes_the_file_unusable() {
         (&format!("{HEAD}[a b]\ngated = false\n"), "yes or no"),
         (&format!("{HEAD}[a b]\nexit = 256\n"), "0 to 255"),
         (&format!("{HEAD}[a b]\nexit = -1\n"), "0 to 255"),
-        (
-            &format!("{HEAD}[a b]\ndeadline_ms = soon\n"),
-            "milliseconds",
-        ),
-        (
-            &format!("{HEAD}[a b]\ndeadline_ms = 86400001\n"),
-            "a day at most",
-        ),
-        (
-            &format!("{HEAD}[a b]\ndeadline_ms = 18446744073709551615\n"),
-            "a day at most",
-        ),
+        (&format!("{HEAD}[a b]\ndeadline_ms = soon\n"), "milliseconds"),
+        (&format!("{HEAD}[a b]\ndeadline_ms = 86400001\n"), "a day at most"),
+        (&format!("{HEAD}[a b]\ndeadline_ms = 18446744073709551615\n"), "a day at most"),
         (&format!("{HEAD}[a b]\nstderr = \\x\n"), "backslash"),
         (&format!("{HEAD}[a b]\nstderr = \\\n"), "backslash"),
-        (
-            &format!("{HEAD}[a b]\ngated = yes\nexit = 0\n"),
-            "must refuse",
-        ),
-        (
-            &format!("{HEAD}[a b]\ngated = yes\nexit = 0\nstdout =  \\n\n"),
-            "must refuse",
-        ),
+        (&format!("{HEAD}[a b]\ngated = yes\nexit = 0\n"), "must refuse"),
+        (&format!("{HEAD}[a b]\ngated = yes\nexit = 0\nstdout =  \\n\n"), "must refuse"),
     ] {
         let problem = problem(text);
         assert!(problem.contains(expected), "{text:?}: {problem}");

@@ -64,26 +64,17 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage => write!(
-                f,
-                "the hook was not called as `banister-hook AGENT [EVENT]`"
-            ),
+            Self::Usage => write!(f, "the hook was not called as `banister-hook AGENT [EVENT]`"),
             Self::Name { given } => write!(f, "`{given}` is not the name of an agent or event"),
             Self::ConfUnreadable { path, source } => {
                 let path = escape_controls(&path.to_string_lossy());
-                write!(
-                    f,
-                    "the hook's configuration {path} cannot be read ({source})"
-                )
+                write!(f, "the hook's configuration {path} cannot be read ({source})")
             }
             Self::ConfInvalid { line: 0, problem } => {
                 write!(f, "the hook's configuration is not usable: {problem}")
             }
             Self::ConfInvalid { line, problem } => {
-                write!(
-                    f,
-                    "line {line} of the hook's configuration is not usable: {problem}"
-                )
+                write!(f, "line {line} of the hook's configuration is not usable: {problem}")
             }
             Self::NoSection => write!(f, "the hook's configuration has no section for this call"),
             Self::Stdin(source) => write!(f, "the payload could not be read ({source})"),
@@ -94,29 +85,18 @@ impl fmt::Display for Error {
                 write!(f, "the gateway cannot be reached at {socket} ({source})")
             }
             Self::NoAnswer(limit) => {
-                write!(
-                    f,
-                    "no answer came from the gateway within {} ms",
-                    limit.as_millis()
-                )
+                write!(f, "no answer came from the gateway within {} ms", limit.as_millis())
             }
             Self::Refused { status, detail } => {
                 match status {
                     401 => write!(f, "the gateway does not know this hook's key (status 401)")?,
                     403 => write!(f, "this hook's key may not emit (status 403)")?,
-                    404 => write!(
-                        f,
-                        "the gateway does not know this agent or event (status 404)"
-                    )?,
+                    404 => write!(f, "the gateway does not know this agent or event (status 404)")?,
                     413 => write!(f, "the payload is too large for the gateway (status 413)")?,
                     500..=599 => write!(f, "the gateway failed (status {status})")?,
                     _ => write!(f, "the gateway did not take the call (status {status})")?,
                 }
-                if detail.is_empty() {
-                    Ok(())
-                } else {
-                    write!(f, ": {detail}")
-                }
+                if detail.is_empty() { Ok(()) } else { write!(f, ": {detail}") }
             }
             Self::Malformed(problem) => {
                 write!(f, "the gateway's answer cannot be understood: {problem}")
@@ -143,9 +123,9 @@ impl Error {
         match self {
             Self::Unreachable { .. } => "Start the gateway with: banister serve",
             Self::NoAnswer(_) => "See what is waiting with: banister inbox",
-            Self::Refused {
-                status: 401 | 403, ..
-            } => "Give the hook a valid key with: banister install",
+            Self::Refused { status: 401 | 403, .. } => {
+                "Give the hook a valid key with: banister install"
+            }
             Self::Stdin(_) | Self::StdinStalled(_) => "Try the call again",
             Self::Platform => "Run the agent where Unix sockets exist",
             _ => "Find the cause with: banister doctor",

@@ -60,19 +60,12 @@ fn ask_until_answered(
             Err(Failure::Lost(source)) => source,
         };
         let in_grace = lost_at.filter(|_| started.elapsed() < SETTLED);
-        let pause = if in_grace.is_some() {
-            NEXT_RETRY
-        } else {
-            FIRST_RETRY
-        };
+        let pause = if in_grace.is_some() { NEXT_RETRY } else { FIRST_RETRY };
         let lost = in_grace.unwrap_or_else(clock::now);
         lost_at = Some(lost);
         let grace = conf.reconnect.saturating_sub(lost.elapsed());
         if grace < pause || deadline.remaining().is_none_or(|left| left < pause) {
-            return Err(Error::Unreachable {
-                socket: conf.socket.clone(),
-                source,
-            });
+            return Err(Error::Unreachable { socket: conf.socket.clone(), source });
         }
         thread::sleep(pause);
         dial = Dial::in_thread(&conf.socket);
@@ -138,11 +131,9 @@ impl Dial {
         let (sender, connected) = sync_channel(1);
         let socket = socket.to_owned();
         // Not joined: at the deadline it may still be blocked, and then ends with the process.
-        let started = thread::Builder::new()
-            .stack_size(DIAL_STACK)
-            .spawn(move || {
-                sender.send(UnixStream::connect(socket)).ok();
-            });
+        let started = thread::Builder::new().stack_size(DIAL_STACK).spawn(move || {
+            sender.send(UnixStream::connect(socket)).ok();
+        });
         match started {
             Ok(_) => Self::Under(connected),
             Err(error) => Self::Done(Err(error)),

@@ -49,10 +49,7 @@ fn prepare(
 ) -> Result<(Conf, Name, Option<Name>), Error> {
     let agent = Name::parse(agent)?;
     let event = event.map(Name::parse).transpose()?;
-    let unreadable = |source| Error::ConfUnreadable {
-        path: path.to_owned(),
-        source,
-    };
+    let unreadable = |source| Error::ConfUnreadable { path: path.to_owned(), source };
     let text = read_bounded(path).map_err(unreadable)?;
     let conf = conf::parse_for(&text, agent.as_str(), event.as_ref().map(Name::as_str))?;
     Ok((conf, agent, event))
@@ -60,9 +57,7 @@ fn prepare(
 
 fn read_bounded(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::with_capacity(4096);
-    File::open(path)?
-        .take(LARGEST_CONF + 1)
-        .read_to_end(&mut bytes)?;
+    File::open(path)?.take(LARGEST_CONF + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_CONF {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -78,22 +73,15 @@ fn answer(
     output: &mut Output<'_>,
 ) -> u8 {
     let limit = match &event {
-        Some(event) => conf
-            .section(agent.as_str(), event.as_str())
-            .map(|s| s.deadline),
+        Some(event) => conf.section(agent.as_str(), event.as_str()).map(|s| s.deadline),
         None => conf.shortest_deadline(agent.as_str()),
     };
     let idempotency = idempotency();
     let mut payload = Payload::default();
     let read = payload.fill(stdin, &clock.with_limit(limit.unwrap_or(COURTESY)));
     let (event, section) = route(conf, agent, event, &payload);
-    let call = Call {
-        agent,
-        event: &event,
-        key: &conf.key,
-        idempotency: &idempotency,
-        payload: &payload,
-    };
+    let call =
+        Call { agent, event: &event, key: &conf.key, idempotency: &idempotency, payload: &payload };
     let (section, asked) = match section {
         Some(section) => {
             let deadline = clock.with_limit(section.deadline);
@@ -108,9 +96,7 @@ fn answer(
             let exit = output.deliver(&fallback(&section, &error), section.gated);
             let answered = if section.gated { "deny" } else { "none" };
             if let Err(problem) = spool::keep(Path::new(&conf.spool), &call, answered) {
-                output.note(&format!(
-                    "Banister could not keep this event for later: {problem}."
-                ));
+                output.note(&format!("Banister could not keep this event for later: {problem}."));
             }
             exit
         }
@@ -135,10 +121,7 @@ fn route(
         if section.gated {
             section.clone()
         } else {
-            Section {
-                deadline: section.deadline,
-                ..strictest
-            }
+            Section { deadline: section.deadline, ..strictest }
         }
     });
     (Name::unknown(), section)
@@ -179,17 +162,10 @@ fn seeded_byte() -> u8 {
 impl Output<'_> {
     /// Hands over an answer; returns the exit code that goes with it.
     fn deliver(&mut self, answer: &Answer, gated: bool) -> u8 {
-        let told = self
-            .stdout
-            .write_all(&answer.stdout)
-            .and_then(|()| self.stdout.flush());
+        let told = self.stdout.write_all(&answer.stdout).and_then(|()| self.stdout.flush());
         self.stderr.write_all(&answer.stderr).ok();
         // A refusal on a stdout that nobody reads would pass for consent.
-        if told.is_err() && gated && answer.exit == 0 {
-            REFUSED
-        } else {
-            answer.exit
-        }
+        if told.is_err() && gated && answer.exit == 0 { REFUSED } else { answer.exit }
     }
 
     fn note(&mut self, line: &str) {

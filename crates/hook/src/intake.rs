@@ -58,9 +58,7 @@ impl Payload {
             && let Some(pipe) = reopen_without_blocking(&stdin)
         {
             let out_of_time = || io::Error::from(ErrorKind::TimedOut);
-            match self.read(&pipe, || {
-                deadline.remaining().map(|_| ()).ok_or_else(out_of_time)
-            }) {
+            match self.read(&pipe, || deadline.remaining().map(|_| ()).ok_or_else(out_of_time)) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == ErrorKind::TimedOut => {
                     return Err(Error::StdinStalled(deadline.limit()));
@@ -109,9 +107,7 @@ impl Payload {
         // Not joined: at the deadline it may still be blocked, and then ends with the process.
         thread::Builder::new().spawn(reader).map_err(Error::Stdin)?;
         loop {
-            let left = deadline
-                .remaining()
-                .ok_or(Error::StdinStalled(deadline.limit()))?;
+            let left = deadline.remaining().ok_or(Error::StdinStalled(deadline.limit()))?;
             match chunks.recv_timeout(left) {
                 Ok(Ok(chunk)) if chunk.is_empty() => return Ok(()),
                 Ok(Ok(chunk)) => self.push(&chunk),
@@ -147,11 +143,7 @@ impl Payload {
 /// Opens a pipe once more, so that not blocking is a property of our description and not of the agent's.
 #[cfg(all(
     target_os = "linux",
-    any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64"
-    )
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 ))]
 fn reopen_without_blocking(stdin: &File) -> Option<File> {
     use std::os::fd::AsRawFd as _;
@@ -168,11 +160,7 @@ fn reopen_without_blocking(stdin: &File) -> Option<File> {
 
 #[cfg(not(all(
     target_os = "linux",
-    any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64"
-    )
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 )))]
 fn reopen_without_blocking(_stdin: &File) -> Option<File> {
     None

@@ -19,10 +19,7 @@
 
 #![cfg_attr(
     not(unix),
-    expect(
-        dead_code,
-        reason = "a platform without a gateway never gets as far as a call"
-    )
+    expect(dead_code, reason = "a platform without a gateway never gets as far as a call")
 )]
 
 use std::ffi::{OsStr, OsString};
@@ -66,14 +63,9 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let exit = match (arguments.next(), arguments.next(), arguments.next()) {
         (Some(agent), event, None) => {
             match own_stdin().and_then(|stdin| Ok((stdin, own_conf()?))) {
-                Ok((stdin, conf)) => run(
-                    &conf,
-                    &agent,
-                    event.as_deref(),
-                    stdin,
-                    &mut stdout,
-                    &mut stderr,
-                ),
+                Ok((stdin, conf)) => {
+                    run(&conf, &agent, event.as_deref(), stdin, &mut stdout, &mut stderr)
+                }
                 Err(error) => refuse(&error, &mut stderr),
             }
         }
@@ -120,11 +112,7 @@ fn refuse(error: &Error, stderr: &mut dyn Write) -> u8 {
 #[cfg(unix)]
 fn own_stdin() -> Result<File, Error> {
     use std::os::fd::AsFd as _;
-    std::io::stdin()
-        .as_fd()
-        .try_clone_to_owned()
-        .map(File::from)
-        .map_err(Error::Stdin)
+    std::io::stdin().as_fd().try_clone_to_owned().map(File::from).map_err(Error::Stdin)
 }
 
 #[cfg(not(unix))]
@@ -134,10 +122,7 @@ fn own_stdin() -> Result<File, Error> {
 
 /// The configuration beside the executable, wherever a link to it may lie.
 fn own_conf() -> Result<std::path::PathBuf, Error> {
-    let unreadable = |source| Error::ConfUnreadable {
-        path: CONF_FILE.into(),
-        source,
-    };
+    let unreadable = |source| Error::ConfUnreadable { path: CONF_FILE.into(), source };
     let executable = std::env::current_exe().map_err(unreadable)?;
     // Linux has resolved it already.
     #[cfg(not(target_os = "linux"))]

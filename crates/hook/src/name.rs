@@ -22,9 +22,7 @@ impl Name {
         });
         text.map(|text| Self(text.to_owned())).ok_or_else(|| {
             let shown: String = given.to_string_lossy().chars().take(LONGEST).collect();
-            Error::Name {
-                given: escape_controls(&shown),
-            }
+            Error::Name { given: escape_controls(&shown) }
         })
     }
 

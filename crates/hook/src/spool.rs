@@ -20,21 +20,12 @@ pub const MOST_FILES: usize = 10_000;
 
 /// Keeps one call, with what the agent was told.
 pub(crate) fn keep(directory: &Path, call: &Call<'_>, answered: &str) -> io::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     if fs::read_dir(directory)?.take(MOST_FILES + 1).count() > MOST_FILES {
         return Err(io::Error::other("the spool is full"));
     }
     let time_ms = clock::unix_ms();
-    let Call {
-        agent,
-        event,
-        idempotency,
-        payload,
-        ..
-    } = call;
+    let Call { agent, event, idempotency, payload, .. } = call;
     let truncated = if payload.is_truncated() {
         format!("truncated: {}\n", payload.total)
     } else {
@@ -82,18 +73,11 @@ impl Mark {
 }
 
 fn make(directory: &Path) -> io::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
 fn write(path: &Path, head: &[u8], payload: &[u8]) -> io::Result<()> {
-    let mut file = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(head)?;
     file.write_all(payload)?;
     file.sync_all()

@@ -26,13 +26,7 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// The request in one buffer, so that it leaves in one write.
     pub(crate) fn request(&self, waits: Duration) -> Vec<u8> {
-        let Self {
-            agent,
-            event,
-            key,
-            idempotency,
-            payload,
-        } = self;
+        let Self { agent, event, key, idempotency, payload } = self;
         let truncated = if payload.is_truncated() {
             format!("Banister-Truncated: {}\r\n", payload.total)
         } else {
@@ -95,29 +89,17 @@ pub(crate) fn response(received: &[u8], ended: bool) -> Result<Progress, Error> 
         return Err(Error::Malformed("it is too long"));
     }
     let exit = head.exit.ok_or(Error::Malformed("it names no exit code"))?;
-    let stderr = head
-        .stderr
-        .ok_or(Error::Malformed("it does not say where stderr begins"))?;
-    let stdout = length
-        .checked_sub(stderr)
-        .ok_or(Error::Malformed("stderr exceeds the body"))?;
+    let stderr = head.stderr.ok_or(Error::Malformed("it does not say where stderr begins"))?;
+    let stdout = length.checked_sub(stderr).ok_or(Error::Malformed("stderr exceeds the body"))?;
     let Some(body) = body.get(..length) else {
         return incomplete(ended);
     };
     let (stdout, stderr) = body.split_at_checked(stdout).unwrap_or_default();
-    Ok(Progress::Complete(Answer {
-        exit,
-        stdout: stdout.to_vec(),
-        stderr: stderr.to_vec(),
-    }))
+    Ok(Progress::Complete(Answer { exit, stdout: stdout.to_vec(), stderr: stderr.to_vec() }))
 }
 
 fn incomplete(ended: bool) -> Result<Progress, Error> {
-    if ended {
-        Err(Error::Malformed("it ends too early"))
-    } else {
-        Ok(Progress::Incomplete)
-    }
+    if ended { Err(Error::Malformed("it ends too early")) } else { Ok(Progress::Incomplete) }
 }
 
 /// An error response is complete as soon as its first line is there, or as much of it as is shown.
@@ -129,15 +111,8 @@ fn refused(head: &Head, body: &[u8], ended: bool) -> Result<Progress, Error> {
     if !(ended || whole || enough || head.chunked) {
         return Ok(Progress::Incomplete);
     }
-    let detail = if head.chunked {
-        String::new()
-    } else {
-        detail(line)
-    };
-    Err(Error::Refused {
-        status: head.status,
-        detail,
-    })
+    let detail = if head.chunked { String::new() } else { detail(line) };
+    Err(Error::Refused { status: head.status, detail })
 }
 
 fn detail(line: &[u8]) -> String {
@@ -160,36 +135,21 @@ impl Head {
         let mut lines = text.split("\r\n");
         let status = lines
             .next()
-            .and_then(|line| {
-                line.strip_prefix("HTTP/1.1 ")
-                    .or(line.strip_prefix("HTTP/1.0 "))
-            })
+            .and_then(|line| line.strip_prefix("HTTP/1.1 ").or(line.strip_prefix("HTTP/1.0 ")))
             .and_then(|rest| rest.get(..3))
             .and_then(|digits| digits.parse().ok())
             .ok_or(Error::Malformed("it does not begin like HTTP"))?;
-        let mut head = Self {
-            status,
-            ..Self::default()
-        };
+        let mut head = Self { status, ..Self::default() };
         for line in lines.take_while(|line| !line.is_empty()) {
-            let (name, value) = line
-                .split_once(':')
-                .ok_or(Error::Malformed("a header has no value"))?;
+            let (name, value) =
+                line.split_once(':').ok_or(Error::Malformed("a header has no value"))?;
             let value = value.trim();
             if name.eq_ignore_ascii_case("content-length") {
                 once(&mut head.length, value, "its length is not one number")?;
             } else if name.eq_ignore_ascii_case("banister-exit") {
-                once(
-                    &mut head.exit,
-                    value,
-                    "its exit code is not one number from 0 to 255",
-                )?;
+                once(&mut head.exit, value, "its exit code is not one number from 0 to 255")?;
             } else if name.eq_ignore_ascii_case("banister-stderr-length") {
-                once(
-                    &mut head.stderr,
-                    value,
-                    "the length of stderr is not one number",
-                )?;
+                once(&mut head.stderr, value, "the length of stderr is not one number")?;
             } else if name.eq_ignore_ascii_case("transfer-encoding") {
                 head.chunked = true;
             }
@@ -204,10 +164,7 @@ fn once<T: std::str::FromStr>(
     problem: &'static str,
 ) -> Result<(), Error> {
     // `parse` would take a leading plus sign.
-    let number = value
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| value.parse().ok());
+    let number = value.bytes().all(|byte| byte.is_ascii_digit()).then(|| value.parse().ok());
     if slot.is_some() {
         return Err(Error::Malformed(problem));
     }

@@ -13,23 +13,14 @@ fn ok(headers: &str, body: &str) -> Vec<u8> {
 
 #[test]
 fn an_answer_is_complete_at_its_last_byte_and_not_before() {
-    let whole = ok(
-        "banister-exit: 7\r\nBANISTER-STDERR-LENGTH: 2\r\nContent-Length:5",
-        "outer",
-    );
+    let whole = ok("banister-exit: 7\r\nBANISTER-STDERR-LENGTH: 2\r\nContent-Length:5", "outer");
     for length in 0..whole.len() {
         let progress = response(&whole[..length], false).expect("well-formed");
         assert!(matches!(progress, Progress::Incomplete), "{length}");
         assert!(response(&whole[..length], true).is_err(), "{length}");
     }
-    let Ok(Progress::Complete(answer)) = response(&whole, false) else {
-        panic!("incomplete")
-    };
-    let expected = Answer {
-        exit: 7,
-        stdout: b"out".to_vec(),
-        stderr: b"er".to_vec(),
-    };
+    let Ok(Progress::Complete(answer)) = response(&whole, false) else { panic!("incomplete") };
+    let expected = Answer { exit: 7, stdout: b"out".to_vec(), stderr: b"er".to_vec() };
     assert_eq!(answer, expected);
 }
 
@@ -38,28 +29,16 @@ fn malformed_answers_are_named() {
     let good = "Banister-Exit: 0\r\nBanister-Stderr-Length: 0\r\nContent-Length: 0";
     assert!(response(&ok(good, ""), false).is_ok());
     for (headers, expected) in [
-        (
-            "Banister-Stderr-Length: 0\r\nContent-Length: 0",
-            "no exit code",
-        ),
-        (
-            "Banister-Exit: 0\r\nContent-Length: 0",
-            "where stderr begins",
-        ),
+        ("Banister-Stderr-Length: 0\r\nContent-Length: 0", "no exit code"),
+        ("Banister-Exit: 0\r\nContent-Length: 0", "where stderr begins"),
         ("Banister-Exit: 0\r\nBanister-Stderr-Length: 0", "no length"),
-        (
-            "Banister-Exit: 256\r\nBanister-Stderr-Length: 0\r\nContent-Length: 0",
-            "0 to 255",
-        ),
+        ("Banister-Exit: 256\r\nBanister-Stderr-Length: 0\r\nContent-Length: 0", "0 to 255"),
         ("Banister-Exit: -1", "0 to 255"),
         ("Banister-Exit: +1", "0 to 255"),
         ("Banister-Exit: ", "0 to 255"),
         ("Banister-Exit: zero", "0 to 255"),
         ("Banister-Exit: 2\r\nBanister-Exit: 0", "0 to 255"),
-        (
-            "Banister-Exit: 0\r\nBanister-Stderr-Length: 1\r\nContent-Length: 0",
-            "exceeds",
-        ),
+        ("Banister-Exit: 0\r\nBanister-Stderr-Length: 1\r\nContent-Length: 0", "exceeds"),
         (
             "Banister-Exit: 0\r\nBanister-Stderr-Length: 0\r\nContent-Length: 99999999999",
             "too long",
@@ -86,14 +65,8 @@ fn a_refusal_shows_the_first_line_of_its_body() {
             Ok(progress) => panic!("{progress:?}"),
         }
     };
-    assert_eq!(
-        refused("401", ""),
-        "the gateway does not know this hook's key (status 401)"
-    );
-    assert_eq!(
-        refused("500", "disk full\nmore"),
-        "the gateway failed (status 500): disk full"
-    );
+    assert_eq!(refused("401", ""), "the gateway does not know this hook's key (status 401)");
+    assert_eq!(refused("500", "disk full\nmore"), "the gateway failed (status 500): disk full");
     assert_eq!(
         refused("413", "\u{1b}[31mred\r\n"),
         "the payload is too large for the gateway (status 413): ⟨U+001B⟩[31mred"

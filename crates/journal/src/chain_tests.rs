@@ -29,10 +29,7 @@ fn hex(bytes: [u8; 32]) -> String {
 #[test]
 fn the_hash_is_that_of_the_documented_layout() {
     let first = plain().hash();
-    assert_eq!(
-        hex(first),
-        "8d455c2b377d41fc7a5a05ba8d22e5b6de43a4d7f81ec5eedf25308c78e38dfb"
-    );
+    assert_eq!(hex(first), "8d455c2b377d41fc7a5a05ba8d22e5b6de43a4d7f81ec5eedf25308c78e38dfb");
     let full = Link {
         session: "sessä",
         seq: 258,
@@ -61,76 +58,24 @@ fn the_hash_is_that_of_the_documented_layout() {
 fn every_field_counts_and_none_runs_into_the_next() {
     let links = [
         plain(),
-        Link {
-            session: "s_2",
-            ..plain()
-        },
+        Link { session: "s_2", ..plain() },
         Link { seq: 2, ..plain() },
-        Link {
-            time: "2026-05-04T10:00:01Z",
-            ..plain()
-        },
-        Link {
-            protocol: "aaep",
-            ..plain()
-        },
-        Link {
-            protocol: "aepclaude-code",
-            agent: "",
-            ..plain()
-        },
-        Link {
-            agent: "codex",
-            ..plain()
-        },
-        Link {
-            door: "http",
-            ..plain()
-        },
-        Link {
-            key: "k_2",
-            ..plain()
-        },
-        Link {
-            turn: Some(""),
-            ..plain()
-        },
-        Link {
-            turn: Some("a"),
-            ..plain()
-        },
-        Link {
-            action: Some("a"),
-            ..plain()
-        },
-        Link {
-            kind: "ask",
-            ..plain()
-        },
-        Link {
-            reader: 4,
-            ..plain()
-        },
-        Link {
-            event_id: Some("a"),
-            ..plain()
-        },
-        Link {
-            body: digest(b"{ }"),
-            ..plain()
-        },
-        Link {
-            findings: Some("[]"),
-            ..plain()
-        },
-        Link {
-            gate: Some("[]"),
-            ..plain()
-        },
-        Link {
-            prev: [1; 32],
-            ..plain()
-        },
+        Link { time: "2026-05-04T10:00:01Z", ..plain() },
+        Link { protocol: "aaep", ..plain() },
+        Link { protocol: "aepclaude-code", agent: "", ..plain() },
+        Link { agent: "codex", ..plain() },
+        Link { door: "http", ..plain() },
+        Link { key: "k_2", ..plain() },
+        Link { turn: Some(""), ..plain() },
+        Link { turn: Some("a"), ..plain() },
+        Link { action: Some("a"), ..plain() },
+        Link { kind: "ask", ..plain() },
+        Link { reader: 4, ..plain() },
+        Link { event_id: Some("a"), ..plain() },
+        Link { body: digest(b"{ }"), ..plain() },
+        Link { findings: Some("[]"), ..plain() },
+        Link { gate: Some("[]"), ..plain() },
+        Link { prev: [1; 32], ..plain() },
     ];
     let hashes: std::collections::HashSet<_> = links.iter().map(Link::hash).collect();
     assert_eq!(hashes.len(), links.len());

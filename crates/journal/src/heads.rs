@@ -22,11 +22,7 @@ pub(crate) struct Heads {
 impl Heads {
     /// Holds at most twice `generation` sessions.
     pub(crate) fn new(generation: usize) -> Self {
-        Self {
-            young: HashMap::new(),
-            old: HashMap::new(),
-            generation,
-        }
+        Self { young: HashMap::new(), old: HashMap::new(), generation }
     }
 
     pub(crate) fn get(&mut self, session: &str) -> Option<Head> {

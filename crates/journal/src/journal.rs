@@ -60,19 +60,15 @@ impl Journal {
 
     pub(crate) fn start(lock: Lock, connection: Connection) -> Result<Self, Error> {
         let epoch =
-            connection.query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| {
-                row.get(0)
-            })?;
+            connection
+                .query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0))?;
         let head = Arc::new(AtomicU64::new(0));
         let writer = Writer::new(connection, Arc::clone(&head))?;
         let (jobs, queue) = sync_channel(SHARES);
         let writer = thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(&queue))
-            .map_err(|source| Error::Io {
-                path: lock.path.clone(),
-                source,
-            })?;
+            .map_err(|source| Error::Io { path: lock.path.clone(), source })?;
         let inner = Inner {
             jobs: Some(jobs),
             room: Arc::new(Semaphore::new(SHARES)),
@@ -82,9 +78,7 @@ impl Journal {
             readers: Readers::new(lock.path.clone()),
             _lock: lock,
         };
-        Ok(Self {
-            inner: Arc::new(inner),
-        })
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Records all drafts or none, and returns when they are as durable as asked.
@@ -100,35 +94,20 @@ impl Journal {
         if drafts.is_empty() {
             return Ok(Appended::Recorded(Vec::new()));
         }
-        let batch = drafts
-            .into_iter()
-            .map(Prepared::new)
-            .collect::<Result<Vec<_>, _>>()?;
+        let batch = drafts.into_iter().map(Prepared::new).collect::<Result<Vec<_>, _>>()?;
         let bytes = batch.iter().map(Prepared::bytes).sum::<usize>();
         let shares = match u32::try_from(bytes.div_ceil(SHARE_BYTES).max(1)) {
             Ok(shares) if bytes <= Self::BATCH_BYTES => shares,
             _ => {
-                return Err(Error::TooLarge {
-                    bytes,
-                    limit: Self::BATCH_BYTES,
-                });
+                return Err(Error::TooLarge { bytes, limit: Self::BATCH_BYTES });
             }
         };
         let room = Arc::clone(&self.inner.room);
-        let room = room
-            .acquire_many_owned(shares)
-            .await
-            .map_err(|_| Error::Stopped)?;
+        let room = room.acquire_many_owned(shares).await.map_err(|_| Error::Stopped)?;
         let (reply, answer) = oneshot::channel();
         let jobs = self.inner.jobs.as_ref().ok_or(Error::Stopped)?;
         // Never full: whoever is in the queue holds at least one of as many shares as it has places.
-        jobs.try_send(Job {
-            batch,
-            durability,
-            reply,
-            room,
-        })
-        .map_err(|_| Error::Stopped)?;
+        jobs.try_send(Job { batch, durability, reply, room }).map_err(|_| Error::Stopped)?;
         answer.await.map_err(|_| Error::Stopped)?
     }
 

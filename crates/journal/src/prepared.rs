@@ -44,20 +44,8 @@ impl Prepared {
     pub(crate) fn bytes(&self) -> usize {
         let draft = &self.draft;
         let source = &draft.source;
-        let texts = [
-            &draft.session,
-            &source.protocol,
-            &source.agent,
-            &source.door,
-            &source.key,
-        ];
-        let optional = [
-            &draft.turn,
-            &draft.action,
-            &draft.event_id,
-            &self.findings,
-            &self.gate,
-        ];
+        let texts = [&draft.session, &source.protocol, &source.agent, &source.door, &source.key];
+        let optional = [&draft.turn, &draft.action, &draft.event_id, &self.findings, &self.gate];
         let texts = texts.into_iter().chain(optional.into_iter().flatten());
         draft.body.len() + texts.map(String::len).sum::<usize>()
     }

@@ -44,20 +44,13 @@ struct Pool {
 
 impl fmt::Debug for Readers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Readers")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
+        formatter.debug_struct("Readers").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
 impl Readers {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self {
-            path,
-            pool: Mutex::default(),
-            returned: Condvar::new(),
-        }
+        Self { path, pool: Mutex::default(), returned: Condvar::new() }
     }
 
     /// Closes the connections that are not in use.
@@ -102,10 +95,7 @@ impl Readers {
             let mut rows = statement.query([])?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
-                let columns = Columns {
-                    row,
-                    position: unsigned(row.get(6)?),
-                };
+                let columns = Columns { row, position: unsigned(row.get(6)?) };
                 found.push(SessionRow {
                     session: columns.get(0, "session")?,
                     agent: columns.get(1, "agent")?,
@@ -135,10 +125,7 @@ impl Readers {
             .wait_while(self.pool(), |pool| pool.lent >= CONNECTIONS)
             .unwrap_or_else(PoisonError::into_inner);
         pool.lent += 1;
-        Loan {
-            readers: self,
-            connection: pool.idle.pop(),
-        }
+        Loan { readers: self, connection: pool.idle.pop() }
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
@@ -196,10 +183,7 @@ fn records(
 }
 
 fn record(row: &Row<'_>) -> Result<Record, Error> {
-    let columns = Columns {
-        row,
-        position: unsigned(row.get(0)?),
-    };
+    let columns = Columns { row, position: unsigned(row.get(0)?) };
     let kind: String = columns.get(4, "kind")?;
     Ok(Record {
         position: columns.position,
@@ -241,22 +225,16 @@ impl Columns<'_> {
     }
 
     fn time(&self, index: usize, column: &'static str) -> Result<Timestamp, Error> {
-        self.get::<String>(index, column)?
-            .parse()
-            .map_err(|_| self.damaged(column))
+        self.get::<String>(index, column)?.parse().map_err(|_| self.damaged(column))
     }
 
     fn json(&self, index: usize, column: &'static str) -> Result<Option<Value>, Error> {
         let text: Option<String> = self.get(index, column)?;
-        text.map(|text| serde_json::from_str(&text).map_err(|_| self.damaged(column)))
-            .transpose()
+        text.map(|text| serde_json::from_str(&text).map_err(|_| self.damaged(column))).transpose()
     }
 
     fn damaged(&self, column: &'static str) -> Error {
-        Error::Damaged {
-            position: self.position,
-            column,
-        }
+        Error::Damaged { position: self.position, column }
     }
 }
 

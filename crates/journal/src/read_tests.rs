@@ -27,12 +27,8 @@ fn filled() -> (tempfile::TempDir, PathBuf, Journal) {
     let path = folder.path().join("journal.db");
     let journal = Journal::open(&path).unwrap();
     let drafts = Kind::ALL.into_iter().map(|kind| draft("s", kind)).collect();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    runtime
-        .block_on(journal.append(drafts, Durability::Synced))
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(journal.append(drafts, Durability::Synced)).unwrap();
     (folder, path, journal)
 }
 
@@ -61,14 +57,9 @@ fn every_kind_but_events_is_found_through_its_index() {
 fn a_damaged_record_is_named_and_does_not_hide_the_others() {
     let (_folder, path, journal) = filled();
     let lie = Connection::open_with_flags(&path, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE);
-    lie.unwrap()
-        .execute_batch("UPDATE record SET findings = '[' WHERE position = 3")
-        .unwrap();
+    lie.unwrap().execute_batch("UPDATE record SET findings = '[' WHERE position = 3").unwrap();
     let error = journal.after(0, 10).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "record 3 is damaged: findings cannot be read"
-    );
+    assert_eq!(error.to_string(), "record 3 is damaged: findings cannot be read");
     assert_eq!(journal.after(3, 10).unwrap().len(), 7);
 }
 
@@ -91,8 +82,5 @@ fn no_number_is_too_large_to_ask_for() {
     let (_folder, _path, journal) = filled();
     assert_eq!(journal.after(u64::MAX, usize::MAX).unwrap(), []);
     assert_eq!(journal.session("s", u64::MAX, 1).unwrap(), []);
-    assert_eq!(
-        journal.session("s", 0, usize::MAX).unwrap().len(),
-        Kind::ALL.len()
-    );
+    assert_eq!(journal.session("s", 0, usize::MAX).unwrap().len(), Kind::ALL.len());
 }

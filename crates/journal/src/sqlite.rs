@@ -40,10 +40,7 @@ pub(crate) fn lock(path: &Path) -> Result<Lock, Error> {
     let lock = PathBuf::from(name);
     let file = private(OpenOptions::new().write(true).create(true).truncate(false))
         .open(&lock)
-        .map_err(|source| Error::Io {
-            path: lock.clone(),
-            source,
-        })?;
+        .map_err(|source| Error::Io { path: lock.clone(), source })?;
     match file.try_lock() {
         Ok(()) => Ok(Lock { _file: file, path }),
         Err(TryLockError::WouldBlock) => Err(Error::Locked { path }),
@@ -58,10 +55,7 @@ pub(crate) fn writer(lock: &Lock) -> Result<Connection, Error> {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(source) => {
-            return Err(Error::Io {
-                path: path.clone(),
-                source,
-            });
+            return Err(Error::Io { path: path.clone(), source });
         }
     }
     let mut connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -85,9 +79,7 @@ pub(crate) fn writer(lock: &Lock) -> Result<Connection, Error> {
 pub(crate) fn reader(path: &Path) -> Result<Connection, Error> {
     let connection = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     if layout(&connection, path)? == 0 {
-        return Err(Error::NotAJournal {
-            path: path.to_owned(),
-        });
+        return Err(Error::NotAJournal { path: path.to_owned() });
     }
     Ok(connection)
 }
@@ -111,14 +103,8 @@ fn layout(connection: &Connection, path: &Path) -> Result<i64, Error> {
     match (application, found) {
         (0, 0) if empty => Ok(0),
         (APPLICATION_ID, 1..) if found <= known => Ok(found),
-        (APPLICATION_ID, 1..) => Err(Error::Newer {
-            path: path.to_owned(),
-            found,
-            known,
-        }),
-        _ => Err(Error::NotAJournal {
-            path: path.to_owned(),
-        }),
+        (APPLICATION_ID, 1..) => Err(Error::Newer { path: path.to_owned(), found, known }),
+        _ => Err(Error::NotAJournal { path: path.to_owned() }),
     }
 }
 
@@ -137,15 +123,11 @@ fn migrate(connection: &mut Connection, layout: i64) -> Result<(), Error> {
 
 /// One name per file, so that a link to a journal has the same lock.
 fn resolve(path: &Path) -> Result<PathBuf, Error> {
-    let failed = |source| Error::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| Error::Io { path: path.to_owned(), source };
     match fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let name = path
-                .file_name()
-                .ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+            let name =
+                path.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
             let folder = match path.parent() {
                 Some(parent) if !parent.as_os_str().is_empty() => parent,
                 _ => Path::new("."),

@@ -12,10 +12,7 @@ fn folder() -> (TempDir, PathBuf) {
 /// A database that somebody else made.
 fn foreign(path: &Path, sql: &str) {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    Connection::open_with_flags(path, flags)
-        .unwrap()
-        .execute_batch(sql)
-        .unwrap();
+    Connection::open_with_flags(path, flags).unwrap().execute_batch(sql).unwrap();
 }
 
 #[test]
@@ -24,11 +21,7 @@ fn a_second_writer_is_refused_until_the_first_is_gone() {
     let first = Journal::open(&path).unwrap();
     let refused = Journal::open(&path).unwrap_err();
     assert!(matches!(&refused, Error::Locked { .. }), "{refused}");
-    assert!(
-        refused
-            .to_string()
-            .ends_with("journal.db is already open in another gateway")
-    );
+    assert!(refused.to_string().ends_with("journal.db is already open in another gateway"));
     drop(first);
     Journal::open(&path).unwrap();
 }
@@ -54,10 +47,7 @@ fn only_the_owner_may_read_the_files() {
         .unwrap()
         .map(|entry| entry.unwrap().metadata().unwrap().permissions().mode() & 0o777)
         .collect();
-    assert!(
-        modes.len() >= 3 && modes.iter().all(|mode| *mode == 0o600),
-        "{modes:?}"
-    );
+    assert!(modes.len() >= 3 && modes.iter().all(|mode| *mode == 0o600), "{modes:?}");
 }
 
 #[test]
@@ -65,14 +55,8 @@ fn a_database_of_something_else_is_refused_and_left_as_it_is() {
     let (_folder, path) = folder();
     foreign(&path, "CREATE TABLE recipe (name TEXT)");
     let before = fs::read(&path).unwrap();
-    assert!(matches!(
-        Journal::open(&path),
-        Err(Error::NotAJournal { .. })
-    ));
-    assert!(matches!(
-        Journal::verify(&path),
-        Err(Error::NotAJournal { .. })
-    ));
+    assert!(matches!(Journal::open(&path), Err(Error::NotAJournal { .. })));
+    assert!(matches!(Journal::verify(&path), Err(Error::NotAJournal { .. })));
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
@@ -90,14 +74,7 @@ fn a_journal_of_a_later_version_is_refused() {
     let (_folder, path) = folder();
     drop(Journal::open(&path).unwrap());
     foreign(&path, "PRAGMA user_version = 9");
-    assert!(matches!(
-        Journal::open(&path),
-        Err(Error::Newer {
-            found: 9,
-            known: 1,
-            ..
-        })
-    ));
+    assert!(matches!(Journal::open(&path), Err(Error::Newer { found: 9, known: 1, .. })));
     assert!(matches!(Journal::verify(&path), Err(Error::Newer { .. })));
 }
 
@@ -105,10 +82,7 @@ fn a_journal_of_a_later_version_is_refused() {
 fn an_empty_file_becomes_a_journal_but_is_none_to_verify() {
     let (_folder, path) = folder();
     fs::write(&path, "").unwrap();
-    assert!(matches!(
-        Journal::verify(&path),
-        Err(Error::NotAJournal { .. })
-    ));
+    assert!(matches!(Journal::verify(&path), Err(Error::NotAJournal { .. })));
     drop(Journal::open(&path).unwrap());
     assert!(Journal::verify(&path).unwrap().is_clean());
 }
@@ -129,19 +103,12 @@ fn the_settings_that_durability_rests_on_are_in_force() {
     let (_folder, path) = folder();
     let lock = lock(&path).unwrap();
     let connection = writer(&lock).unwrap();
-    let setting = |name| -> i64 {
-        connection
-            .pragma_query_value(None, name, |row| row.get(0))
-            .unwrap()
-    };
+    let setting =
+        |name| -> i64 { connection.pragma_query_value(None, name, |row| row.get(0)).unwrap() };
     let full = 2;
-    assert_eq!(
-        (setting("synchronous"), setting("wal_autocheckpoint")),
-        (full, 0)
-    );
+    assert_eq!((setting("synchronous"), setting("wal_autocheckpoint")), (full, 0));
     assert_eq!(setting("journal_size_limit"), LOG_BYTES);
-    let mode: String = connection
-        .pragma_query_value(None, "journal_mode", |row| row.get(0))
-        .unwrap();
+    let mode: String =
+        connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
 }

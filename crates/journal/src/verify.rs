@@ -77,9 +77,7 @@ pub(crate) fn verify(path: &Path) -> Result<Report, Error> {
     let connection = sqlite::reader(path)?;
     let moment = connection.unchecked_transaction()?;
     let epoch = moment
-        .query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| {
-            row.get(0)
-        })
+        .query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0))
         .optional()?
         .unwrap_or_default();
     let mut report = Report {
@@ -101,9 +99,7 @@ pub(crate) fn verify(path: &Path) -> Result<Report, Error> {
 }
 
 fn complaint(connection: &Connection) -> Result<Option<String>, Error> {
-    let said = connection.query_row("PRAGMA integrity_check(1)", [], |row| {
-        row.get::<_, String>(0)
-    });
+    let said = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
     match said {
         Ok(said) if said == "ok" => Ok(None),
         Ok(said) => Ok(Some(said)),
@@ -126,12 +122,7 @@ struct Chain {
 
 impl Chain {
     fn start(session: String) -> Self {
-        Self {
-            session,
-            seq: 0,
-            position: 0,
-            hash: chain::START,
-        }
+        Self { session, seq: 0, position: 0, hash: chain::START }
     }
 }
 
@@ -165,12 +156,7 @@ fn scan(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
     let mut rows = emptied.query([])?;
     while let Some(row) = rows.next()? {
         let session = text(row, 0).unwrap_or_default().to_owned();
-        report.found(Bad {
-            position: 0,
-            session,
-            seq: 1,
-            what: What::Missing,
-        });
+        report.found(Bad { position: 0, session, seq: 1, what: What::Missing });
     }
     Ok(())
 }
@@ -179,12 +165,7 @@ fn check_record(row: &Row<'_>, chain: &mut Chain, report: &mut Report) {
     let position = natural(row, 0).unwrap_or_default();
     report.head = report.head.max(position);
     let expected = chain.seq + 1;
-    let found = |seq, what| Bad {
-        position,
-        session: chain.session.clone(),
-        seq,
-        what,
-    };
+    let found = |seq, what| Bad { position, session: chain.session.clone(), seq, what };
     let bad = match Stored::read(row) {
         None => {
             let seq = natural(row, 2).unwrap_or(expected);
@@ -220,15 +201,9 @@ fn check_head(connection: &Connection, chain: &Chain, report: &mut Report) -> ru
     let mut statement =
         connection.prepare_cached("SELECT seq, hash FROM session WHERE session = ?1")?;
     let mut rows = statement.query([&chain.session])?;
-    let known = rows
-        .next()?
-        .and_then(|row| Some((natural(row, 0)?, row.get(1).ok()?)));
-    let bad = |seq, what| Bad {
-        position: chain.position,
-        session: chain.session.clone(),
-        seq,
-        what,
-    };
+    let known = rows.next()?.and_then(|row| Some((natural(row, 0)?, row.get(1).ok()?)));
+    let bad =
+        |seq, what| Bad { position: chain.position, session: chain.session.clone(), seq, what };
     match known {
         Some((seq, _)) if seq > chain.seq => report.found(bad(chain.seq + 1, What::Missing)),
         Some((seq, hash)) if (seq, hash) == (chain.seq, chain.hash) => {}
@@ -240,11 +215,7 @@ fn check_head(connection: &Connection, chain: &Chain, report: &mut Report) -> ru
 impl Report {
     fn found(&mut self, bad: Bad) {
         self.bad += 1;
-        if self
-            .first_bad
-            .as_ref()
-            .is_none_or(|first| bad.position < first.position)
-        {
+        if self.first_bad.as_ref().is_none_or(|first| bad.position < first.position) {
             self.first_bad = Some(bad);
         }
     }
@@ -277,10 +248,7 @@ impl<'a> Stored<'a> {
             gate: optional(15)?,
             prev: row.get(16).ok()?,
         };
-        Some(Self {
-            link,
-            hash: row.get(17).ok()?,
-        })
+        Some(Self { link, hash: row.get(17).ok()? })
     }
 }
 

@@ -74,9 +74,8 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn new(connection: Connection, head: Arc<AtomicU64>) -> Result<Self, Error> {
         let position =
-            connection.query_row("SELECT coalesce(max(position), 0) FROM record", [], |row| {
-                row.get(0)
-            })?;
+            connection
+                .query_row("SELECT coalesce(max(position), 0) FROM record", [], |row| row.get(0))?;
         let position = unsigned(position);
         head.store(position, Ordering::Release);
         Ok(Self {
@@ -126,10 +125,8 @@ impl Writer {
             Some(Durability::Written) if !self.sync_failed => Durability::Written,
             _ => Durability::Synced,
         };
-        let (batches, waiters): (Vec<_>, Vec<_>) = group
-            .into_iter()
-            .map(|job| (job.batch, (job.reply, job.room)))
-            .unzip();
+        let (batches, waiters): (Vec<_>, Vec<_>) =
+            group.into_iter().map(|job| (job.batch, (job.reply, job.room))).unzip();
         // A waiter who is gone does not undo what happened: nobody has to be there for the answer.
         match self.write(batches, durability) {
             Ok(outcomes) => {
@@ -156,9 +153,8 @@ impl Writer {
     ) -> rusqlite::Result<Vec<Result<Appended, Error>>> {
         self.set_level(durability)?;
         let bytes: usize = batches.iter().flatten().map(Prepared::bytes).sum();
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut group = Group {
             transaction: &transaction,
             heads: &mut self.heads,
@@ -169,9 +165,7 @@ impl Writer {
         for batch in batches {
             outcomes.push(group.append(batch)?);
         }
-        let Group {
-            touched, position, ..
-        } = group;
+        let Group { touched, position, .. } = group;
         for span in touched.values() {
             span.store(&transaction)?;
         }
@@ -183,21 +177,12 @@ impl Writer {
         transaction.commit()?;
 
         for Span { last, .. } in touched.into_values() {
-            self.heads.put(
-                last.session.clone(),
-                Head {
-                    seq: last.seq,
-                    hash: last.hash,
-                },
-            );
+            self.heads.put(last.session.clone(), Head { seq: last.seq, hash: last.hash });
         }
         let wrote = position > self.position;
         self.position = position;
         self.head.store(position, Ordering::Release);
-        self.log_bytes = self
-            .log_bytes
-            .saturating_add(bytes)
-            .saturating_add(COMMIT_BYTES);
+        self.log_bytes = self.log_bytes.saturating_add(bytes).saturating_add(COMMIT_BYTES);
         match durability {
             Durability::Synced => self.all_synced(),
             Durability::Written if wrote && self.sync_due.is_none() => {
@@ -220,9 +205,8 @@ impl Writer {
 
     fn try_sync(&mut self) -> rusqlite::Result<()> {
         self.set_level(Durability::Synced)?;
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         mark_synced(&transaction, self.position)?;
         transaction.commit()
     }
@@ -250,10 +234,7 @@ impl Writer {
     fn checkpoint(&mut self) {
         if self.log_bytes >= CHECKPOINT_BYTES {
             self.log_bytes = 0;
-            drop(
-                self.connection
-                    .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())),
-            );
+            drop(self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
         }
     }
 }

@@ -40,9 +40,7 @@ fn folder() -> (TempDir, PathBuf, Runtime) {
 fn synced(path: &Path) -> u64 {
     let connection = sqlite::reader(path).unwrap();
     let query = "SELECT value FROM meta WHERE name = 'synced'";
-    connection
-        .query_row(query, [], |row| row.get(0).map(unsigned))
-        .unwrap()
+    connection.query_row(query, [], |row| row.get(0).map(unsigned)).unwrap()
 }
 
 #[test]
@@ -50,32 +48,19 @@ fn a_full_disk_fails_the_batch_whole_and_the_next_one_works() {
     let (_folder, path, runtime) = folder();
     let lock = sqlite::lock(&path).unwrap();
     let connection = sqlite::writer(&lock).unwrap();
-    connection
-        .pragma_update_and_check(None, "max_page_count", 60, |_| Ok(()))
-        .unwrap();
+    connection.pragma_update_and_check(None, "max_page_count", 60, |_| Ok(())).unwrap();
     let journal = Journal::start(lock, connection).unwrap();
     for durability in [Durability::Written, Durability::Synced] {
         let before = journal.head();
-        runtime
-            .block_on(journal.append(vec![draft(None, 10)], durability))
-            .unwrap();
+        runtime.block_on(journal.append(vec![draft(None, 10)], durability)).unwrap();
         let large = vec![draft(None, 10), draft(None, 400_000)];
-        let error = runtime
-            .block_on(journal.append(large, durability))
-            .unwrap_err();
+        let error = runtime.block_on(journal.append(large, durability)).unwrap_err();
         assert!(matches!(error, Error::Write(_)), "{error}");
         assert_eq!(journal.head(), before + 1);
-        runtime
-            .block_on(journal.append(vec![draft(None, 10)], durability))
-            .unwrap();
+        runtime.block_on(journal.append(vec![draft(None, 10)], durability)).unwrap();
         assert_eq!(journal.head(), before + 2);
     }
-    let seqs: Vec<_> = journal
-        .after(0, 9)
-        .unwrap()
-        .iter()
-        .map(|record| record.seq)
-        .collect();
+    let seqs: Vec<_> = journal.after(0, 9).unwrap().iter().map(|record| record.seq).collect();
     assert_eq!(seqs, [1, 2, 3, 4]);
     assert!(Journal::verify(&path).unwrap().is_clean());
 }
@@ -85,9 +70,7 @@ fn what_did_not_wait_for_the_disk_is_synced_soon_after() {
     let (_folder, path, runtime) = folder();
     let journal = Journal::open(&path).unwrap();
     for position in 1..=3 {
-        runtime
-            .block_on(journal.append(vec![draft(None, 10)], Durability::Written))
-            .unwrap();
+        runtime.block_on(journal.append(vec![draft(None, 10)], Durability::Written)).unwrap();
         // Far longer than promised: the test's machine may be busy, the promise is about the disk.
         let patience = now() + Duration::from_secs(5);
         while synced(&path) < position {
@@ -101,9 +84,7 @@ fn what_did_not_wait_for_the_disk_is_synced_soon_after() {
 fn closing_syncs_what_is_left() {
     let (_folder, path, runtime) = folder();
     let journal = Journal::open(&path).unwrap();
-    runtime
-        .block_on(journal.append(vec![draft(None, 10)], Durability::Written))
-        .unwrap();
+    runtime.block_on(journal.append(vec![draft(None, 10)], Durability::Written)).unwrap();
     drop(journal);
     assert_eq!(synced(&path), 1);
 }
@@ -115,32 +96,17 @@ fn writer(path: &Path) -> Writer {
 }
 
 fn batch(drafts: impl IntoIterator<Item = Draft>) -> Vec<Vec<Prepared>> {
-    vec![
-        drafts
-            .into_iter()
-            .map(|draft| Prepared::new(draft).unwrap())
-            .collect(),
-    ]
+    vec![drafts.into_iter().map(|draft| Prepared::new(draft).unwrap()).collect()]
 }
 
 #[test]
 fn a_synced_duplicate_of_an_unsynced_record_waits_for_the_sync() {
     let (_folder, path, _) = folder();
     let mut writer = writer(&path);
-    writer
-        .write(batch([draft(Some("a"), 1)]), Durability::Written)
-        .unwrap();
+    writer.write(batch([draft(Some("a"), 1)]), Durability::Written).unwrap();
     assert!(writer.sync_due.is_some());
-    let outcomes = writer
-        .write(batch([draft(Some("a"), 1)]), Durability::Synced)
-        .unwrap();
-    assert!(matches!(
-        outcomes.as_slice(),
-        [Ok(Appended::Duplicate {
-            same_bytes: true,
-            ..
-        })]
-    ));
+    let outcomes = writer.write(batch([draft(Some("a"), 1)]), Durability::Synced).unwrap();
+    assert!(matches!(outcomes.as_slice(), [Ok(Appended::Duplicate { same_bytes: true, .. })]));
     assert_eq!((writer.sync_due, synced(&path)), (None, 1));
 }
 
@@ -148,36 +114,18 @@ fn a_synced_duplicate_of_an_unsynced_record_waits_for_the_sync() {
 fn while_syncs_fail_every_commit_waits_for_its_own() {
     let (_folder, path, _) = folder();
     let mut writer = writer(&path);
-    writer
-        .write(batch([draft(None, 1)]), Durability::Written)
-        .unwrap();
-    writer
-        .connection
-        .pragma_update(None, "query_only", true)
-        .unwrap();
+    writer.write(batch([draft(None, 1)]), Durability::Written).unwrap();
+    writer.connection.pragma_update(None, "query_only", true).unwrap();
     writer.sync();
     assert!(writer.sync_failed && writer.sync_due.is_some());
-    writer
-        .connection
-        .pragma_update(None, "query_only", false)
-        .unwrap();
+    writer.connection.pragma_update(None, "query_only", false).unwrap();
 
-    let room = Arc::new(tokio::sync::Semaphore::new(1))
-        .try_acquire_owned()
-        .unwrap();
+    let room = Arc::new(tokio::sync::Semaphore::new(1)).try_acquire_owned().unwrap();
     let (reply, mut answer) = oneshot::channel();
     let batch = batch([draft(None, 1)]).remove(0);
-    writer.commit(vec![Job {
-        batch,
-        durability: Durability::Written,
-        reply,
-        room,
-    }]);
+    writer.commit(vec![Job { batch, durability: Durability::Written, reply, room }]);
     assert!(answer.try_recv().unwrap().is_ok());
-    assert_eq!(
-        (writer.level, writer.sync_due),
-        (Some(Durability::Synced), None)
-    );
+    assert_eq!((writer.level, writer.sync_due), (Some(Durability::Synced), None));
     assert_eq!((writer.sync_failed, synced(&path)), (false, 2));
 }
 
@@ -190,9 +138,7 @@ fn the_log_is_moved_into_the_database_while_the_journal_is_in_use() {
             .block_on(journal.append(vec![draft(None, 1_000_000)], Durability::Written))
             .unwrap();
     }
-    let log = std::fs::metadata(path.with_extension("db-wal"))
-        .unwrap()
-        .len();
+    let log = std::fs::metadata(path.with_extension("db-wal")).unwrap().len();
     assert!(log < 25_000_000, "the log has {log} bytes");
 }
 
@@ -212,10 +158,7 @@ fn a_taken_id_refuses_its_own_batch_and_no_other_of_the_group() {
             Ok(Appended::Recorded(_)),
             Err(Error::EventIdTaken { .. }),
             Err(Error::EventIdTaken { .. }),
-            Ok(Appended::Duplicate {
-                same_bytes: false,
-                ..
-            }),
+            Ok(Appended::Duplicate { same_bytes: false, .. }),
             Ok(Appended::Recorded(_)),
         ]
     ));
@@ -229,18 +172,13 @@ fn what_could_not_be_read_back_is_refused() {
     let nested = |levels| (1..levels).fold(json!(1), |inner, _| json!([inner]));
     let mut deep = draft(None, 1);
     deep.gate = Some(nested(100));
-    runtime
-        .block_on(journal.append(vec![deep.clone()], Durability::Written))
-        .unwrap();
+    runtime.block_on(journal.append(vec![deep.clone()], Durability::Written)).unwrap();
     assert_eq!(journal.after(0, 1).unwrap()[0].gate, deep.gate);
     deep.findings = nested(101);
     let refused = runtime.block_on(journal.append(vec![deep], Durability::Written));
     assert!(matches!(refused, Err(Error::TooDeep { .. })));
 
-    let large = vec![
-        draft(None, Journal::BATCH_BYTES / 2),
-        draft(None, Journal::BATCH_BYTES / 2),
-    ];
+    let large = vec![draft(None, Journal::BATCH_BYTES / 2), draft(None, Journal::BATCH_BYTES / 2)];
     let refused = runtime.block_on(journal.append(large, Durability::Written));
     assert!(matches!(refused, Err(Error::TooLarge { .. })));
     assert_eq!(journal.head(), 1);

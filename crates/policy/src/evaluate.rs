@@ -82,7 +82,10 @@ pub fn evaluate(rules: &Rules, request: &Request<'_>) -> Gate {
         gates.retain(|gate| gate.decision != Decision::Allow && gate.rule != NONE);
         gates.push(Gate {
             risk: Risk::Medium,
-            ..ask("opaque", &format!("Not everything it does can be known before it runs: {reason}."))
+            ..ask(
+                "opaque",
+                &format!("Not everything it does can be known before it runs: {reason}."),
+            )
         });
     }
     let mut gate = strictest(gates).unwrap_or_else(nothing_matched);
@@ -107,7 +110,9 @@ fn commands(rules: &Rules, subject: &Subject<'_>, readable: bool) -> Vec<Gate> {
         if !simple.argv.is_empty() {
             let program = simple.program();
             gates.push(choose(rules, readable, |rule| {
-                rule.speaks_of(subject, Class::Shell).then(|| rule.matches_command(simple, &program, subject)).flatten()
+                rule.speaks_of(subject, Class::Shell)
+                    .then(|| rule.matches_command(simple, &program, subject))
+                    .flatten()
             }));
         }
         gates.extend(writes(rules, simple, subject, readable));
@@ -135,8 +140,10 @@ fn writes(rules: &Rules, simple: &Simple, subject: &Subject<'_>, readable: bool)
             let path = subject.around.resolve(&redirect.target.text, directory);
             let gate = choose(rules, readable, |rule| {
                 let counts = rule.decision != Decision::Allow || rule.layer == Layer::User;
-                (counts && rule.speaks_of(subject, Class::Write) && rule.matches_path(Some(&path), &subject.around))
-                    .then_some(0)
+                (counts
+                    && rule.speaks_of(subject, Class::Write)
+                    && rule.matches_path(Some(&path), &subject.around))
+                .then_some(0)
             });
             gates.push(if gate.rule == NONE {
                 ask("redirect", "The shell writes a file.")
@@ -156,7 +163,8 @@ fn is_sink(target: &str) -> bool {
 fn files(rules: &Rules, subject: &Subject<'_>, class: Class, readable: bool) -> Vec<Gate> {
     let one = |path: Option<&Names>| {
         choose(rules, readable, |rule| {
-            (rule.speaks_of(subject, class) && rule.matches_path(path, &subject.around)).then_some(0)
+            (rule.speaks_of(subject, class) && rule.matches_path(path, &subject.around))
+                .then_some(0)
         })
     };
     if subject.paths.is_empty() {
@@ -167,14 +175,16 @@ fn files(rules: &Rules, subject: &Subject<'_>, class: Class, readable: bool) -> 
 
 /// One verdict out of all rules that match: deny before ask before allow.
 fn choose(rules: &Rules, readable: bool, matches: impl Fn(&Rule) -> Option<usize>) -> Gate {
-    let matched: Vec<(&Rule, usize)> =
+    let speaking: Vec<(&Rule, usize)> =
         rules.rules().iter().filter_map(|rule| matches(rule).map(|words| (rule, words))).collect();
-    let of = |decision: Decision| matched.iter().filter(move |(rule, _)| rule.decision == decision);
+    let of =
+        |decision: Decision| speaking.iter().filter(move |(rule, _)| rule.decision == decision);
     let lifted = |ask: &Rule, words: usize| {
         readable && of(Decision::Allow).any(|(rule, by)| rule.lifts(*by, ask, words))
     };
     let denies = of(Decision::Deny).map(|(rule, _)| gate(rule));
-    let asks = of(Decision::Ask).filter(|(rule, words)| !lifted(rule, *words)).map(|(rule, _)| gate(rule));
+    let asks =
+        of(Decision::Ask).filter(|(rule, words)| !lifted(rule, *words)).map(|(rule, _)| gate(rule));
     strictest(denies.chain(asks))
         .or_else(|| of(Decision::Allow).next().filter(|_| readable).map(|(rule, _)| gate(rule)))
         .unwrap_or_else(nothing_matched)
@@ -183,7 +193,9 @@ fn choose(rules: &Rules, readable: bool, matches: impl Fn(&Rule) -> Option<usize
 /// The strictest gate; among equals the riskiest, then the first.
 fn strictest(gates: impl IntoIterator<Item = Gate>) -> Option<Gate> {
     let key = |gate: &Gate| (gate.decision, gate.risk, gate.irreversible, gate.rule != NONE);
-    gates.into_iter().reduce(|strictest, gate| if key(&gate) > key(&strictest) { gate } else { strictest })
+    gates
+        .into_iter()
+        .reduce(|strictest, gate| if key(&gate) > key(&strictest) { gate } else { strictest })
 }
 
 fn gate(rule: &Rule) -> Gate {
@@ -244,9 +256,9 @@ pub(crate) fn matches_any(rule: &Rule, subject: &Subject<'_>) -> bool {
             };
     }
     rule.speaks_of(subject, Class::Shell)
-        && subject.reading.commands.iter().any(|simple| rule.matches_command(simple, &simple.program(), subject).is_some())
+        && subject
+            .reading
+            .commands
+            .iter()
+            .any(|simple| rule.matches_command(simple, &simple.program(), subject).is_some())
 }
-
-#[cfg(test)]
-#[path = "evaluate_tests.rs"]
-mod tests;

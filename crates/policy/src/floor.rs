@@ -85,7 +85,9 @@ pub(crate) fn check(subject: &Subject<'_>) -> Option<Gate> {
         .commands
         .iter()
         .find_map(|simple| command(simple, subject))
-        .or_else(|| opaque.and_then(|_| subject.texts.iter().find_map(|raw| text::search(raw, subject))))
+        .or_else(|| {
+            opaque.and_then(|_| subject.texts.iter().find_map(|raw| text::search(raw, subject)))
+        })
         .or_else(|| files(subject))?;
     Some(Gate { opaque: opaque.cloned(), ..fall.gate() })
 }
@@ -95,7 +97,10 @@ fn files(subject: &Subject<'_>) -> Option<Fall> {
     let own = |path: &Names| subject.around.is_own(path);
     let named = subject.paths.iter().any(own)
         || subject.directories.iter().any(own)
-        || subject.mentions.iter().any(|mention| own(&subject.around.resolve(mention, &subject.around.project)));
+        || subject
+            .mentions
+            .iter()
+            .any(|mention| own(&subject.around.resolve(mention, &subject.around.project)));
     named.then_some(Fall::BanisterFiles)
 }
 
@@ -112,7 +117,8 @@ fn command(simple: &Simple, subject: &Subject<'_>) -> Option<Fall> {
     }
     words(&argv, subject).or_else(|| fed(simple, &argv, subject)).or_else(|| {
         // Where there are too many words to look at each, the reading is opaque and its text is searched instead.
-        let touched = !subject.overfull && simple.words().any(|word| touches_own(&word.text, subject));
+        let touched =
+            !subject.overfull && simple.words().any(|word| touches_own(&word.text, subject));
         touched.then_some(Fall::BanisterFiles)
     })
 }
@@ -124,21 +130,24 @@ fn words(argv: &[&str], subject: &Subject<'_>) -> Option<Fall> {
     if writes_disk(&program, arguments, subject) {
         return Some(Fall::RawDisk);
     }
-    deleted(&program, arguments)
-        .into_iter()
-        .find_map(|target| subject.directories.iter().find_map(|directory| wipes(target, directory, subject)))
+    deleted(&program, arguments).into_iter().find_map(|target| {
+        subject.directories.iter().find_map(|directory| wipes(target, directory, subject))
+    })
 }
 
 /// The words a program deletes whole trees by.
 fn deleted<'w>(program: &str, arguments: &[&'w str]) -> Vec<&'w str> {
     let operands = || {
         let end = arguments.iter().position(|word| *word == "--");
-        let (before, after) = arguments.split_at_checked(end.unwrap_or(arguments.len())).unwrap_or_default();
+        let (before, after) =
+            arguments.split_at_checked(end.unwrap_or(arguments.len())).unwrap_or_default();
         let plain = before.iter().filter(|word| !word.starts_with('-'));
         plain.chain(after.iter().skip(1)).copied().collect::<Vec<&str>>()
     };
     let letter = |letter: char| {
-        arguments.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+        arguments
+            .iter()
+            .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
     };
     let long = |name: &str| {
         arguments.iter().any(|word| {
@@ -147,7 +156,9 @@ fn deleted<'w>(program: &str, arguments: &[&'w str]) -> Vec<&'w str> {
         })
     };
     match program {
-        "rm" | "srm" | "grm" if letter('r') || letter('R') || long("--recursive") || long("--no-preserve-root") => {
+        "rm" | "srm" | "grm"
+            if letter('r') || letter('R') || long("--recursive") || long("--no-preserve-root") =>
+        {
             operands()
         }
         "rimraf" | "trash" | "rmtree" | "del" | "rd" | "remove-item" => operands(),
@@ -159,9 +170,11 @@ fn deleted<'w>(program: &str, arguments: &[&'w str]) -> Vec<&'w str> {
         "rsync" if arguments.iter().any(|word| word.starts_with("--del")) => {
             operands().last().copied().into_iter().collect()
         }
-        "find" if finds_everything(arguments) => {
-            arguments.iter().take_while(|word| !word.starts_with(['-', '(', '!'])).copied().collect()
-        }
+        "find" if finds_everything(arguments) => arguments
+            .iter()
+            .take_while(|word| !word.starts_with(['-', '(', '!']))
+            .copied()
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -176,10 +189,15 @@ fn finds_everything(arguments: &[&str]) -> bool {
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
                 let command: Vec<&&str> =
                     words.by_ref().take_while(|word| **word != ";" && **word != "+").collect();
-                deletes |= command.iter().any(|word| matches!(**word, "rm" | "/bin/rm" | "/usr/bin/rm"));
+                deletes |=
+                    command.iter().any(|word| matches!(**word, "rm" | "/bin/rm" | "/usr/bin/rm"));
             }
-            "-type" | "-mindepth" | "-maxdepth" => drop(words.next()),
-            "-name" | "-iname" | "-path" if words.peek().is_some_and(|name| **name == "*") => drop(words.next()),
+            "-type" | "-mindepth" | "-maxdepth" => {
+                words.next();
+            }
+            "-name" | "-iname" | "-path" if words.peek().is_some_and(|name| **name == "*") => {
+                words.next();
+            }
             "-depth" | "-xdev" | "-mount" | "-print" | "-H" | "-L" | "-P" => {}
             _ => return false,
         }
@@ -210,8 +228,28 @@ fn fed(simple: &Simple, argv: &[&str], subject: &Subject<'_>) -> Option<Fall> {
 /// What is lost when everything a word names is deleted.
 fn wipes(word: &str, directory: &Names, subject: &Subject<'_>) -> Option<Fall> {
     const SYSTEM: [&str; 22] = [
-        "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "opt", "proc", "root", "sbin", "sys", "usr",
-        "var", "System", "Library", "Users", "Applications", "private", "Volumes", "run",
+        "bin",
+        "boot",
+        "dev",
+        "etc",
+        "home",
+        "lib",
+        "lib32",
+        "lib64",
+        "opt",
+        "proc",
+        "root",
+        "sbin",
+        "sys",
+        "usr",
+        "var",
+        "System",
+        "Library",
+        "Users",
+        "Applications",
+        "private",
+        "Volumes",
+        "run",
     ];
     if is_windows_root(word) {
         return Some(Fall::WipeRoot);
@@ -230,7 +268,9 @@ fn wipes(word: &str, directory: &Names, subject: &Subject<'_>) -> Option<Fall> {
         ["home" | "Users" | "users", user] if !user.starts_with('\0') => Some(Fall::WipeHome),
         ["root"] => Some(Fall::WipeHome),
         [] => Some(Fall::WipeRoot),
-        [name] if SYSTEM.iter().any(|system| crate::path::covers(name, system)) => Some(Fall::WipeRoot),
+        [name] if SYSTEM.iter().any(|system| crate::path::covers(name, system)) => {
+            Some(Fall::WipeRoot)
+        }
         _ if within(&around.home, &path) => Some(Fall::WipeHome),
         _ => None,
     }
@@ -255,18 +295,25 @@ fn writes_disk(program: &str, arguments: &[&str], subject: &Subject<'_>) -> bool
             .filter_map(|word| word.strip_prefix("of="))
             .any(|target| is_disk(target, subject)),
         "fdisk" | "sfdisk" | "gdisk" | "sgdisk" | "parted" | "cfdisk" => {
-            let lists = arguments.iter().any(|word| matches!(*word, "-l" | "--list" | "print" | "-p" | "--dump" | "-d"));
+            let lists = arguments
+                .iter()
+                .any(|word| matches!(*word, "-l" | "--list" | "print" | "-p" | "--dump" | "-d"));
             !lists && disks().next().is_some()
         }
         "diskutil" => arguments.first().is_some_and(|verb| {
             let verb = verb.to_ascii_lowercase();
-            verb.starts_with("erase") || verb.starts_with("partition") || verb.contains("zero") || verb.contains("secure")
+            verb.starts_with("erase")
+                || verb.starts_with("partition")
+                || verb.contains("zero")
+                || verb.contains("secure")
         }),
         "nvme" => arguments.first().is_some_and(|verb| matches!(*verb, "format" | "sanitize")),
         "cp" | "install" | "mv" => arguments.last().is_some_and(|target| is_disk(target, subject)),
-        "wipefs" | "blkdiscard" | "shred" | "tee" | "mkswap" | "mke2fs" | "truncate" | "badblocks" | "hdparm"
-        | "cryptsetup" | "pvcreate" | "zpool" => disks().next().is_some(),
-        _ if program.starts_with("mkfs") || program.starts_with("newfs") => disks().next().is_some(),
+        "wipefs" | "blkdiscard" | "shred" | "tee" | "mkswap" | "mke2fs" | "truncate"
+        | "badblocks" | "hdparm" | "cryptsetup" | "pvcreate" | "zpool" => disks().next().is_some(),
+        _ if program.starts_with("mkfs") || program.starts_with("newfs") => {
+            disks().next().is_some()
+        }
         _ => false,
     }
 }
@@ -274,8 +321,8 @@ fn writes_disk(program: &str, arguments: &[&str], subject: &Subject<'_>) -> bool
 /// Whether a word names a disk, a partition or the machine's memory.
 fn is_disk(word: &str, subject: &Subject<'_>) -> bool {
     const KINDS: [&str; 19] = [
-        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "dm-", "md", "loop", "nbd", "zd", "pmem", "mapper",
-        "mem", "kmem", "port", "block",
+        "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "dm-", "md", "loop", "nbd",
+        "zd", "pmem", "mapper", "mem", "kmem", "port", "block",
     ];
     subject.directories.iter().any(|directory| {
         let path = subject.around.resolve(word, directory);

@@ -19,9 +19,7 @@ fn distance(left: &[char], right: &str) -> usize {
         let mut next = vec![above + 1];
         let mut before = above + 1;
         for ((r, diagonal), over) in right.iter().zip(&row).zip(row.iter().skip(1)) {
-            let cost = (diagonal + usize::from(l != r))
-                .min(over + 1)
-                .min(before + 1);
+            let cost = (diagonal + usize::from(l != r)).min(over + 1).min(before + 1);
             next.push(cost);
             before = cost;
         }

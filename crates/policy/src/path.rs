@@ -92,10 +92,7 @@ fn join(base: &[String], rest: &str) -> Names {
 /// Whether a path is a directory or lies below it.
 pub(crate) fn within(path: &[String], directory: &[String]) -> bool {
     path.len() >= directory.len()
-        && directory
-            .iter()
-            .zip(path)
-            .all(|(left, right)| left.eq_ignore_ascii_case(right))
+        && directory.iter().zip(path).all(|(left, right)| left.eq_ignore_ascii_case(right))
 }
 
 /// Whether a name as a shell pattern can mean a given name. Case is ignored: some file systems do.
@@ -179,7 +176,9 @@ fn fits(pattern: &[Symbol], name: &str) -> bool {
                 continue;
             }
             (Some((Symbol::AnyOne, next)), Some(_)) => (true, next),
-            (Some((Symbol::One(wanted), next)), Some(c)) => (*wanted == c.to_ascii_lowercase(), next),
+            (Some((Symbol::One(wanted), next)), Some(c)) => {
+                (*wanted == c.to_ascii_lowercase(), next)
+            }
             (None, None) => return true,
             _ => (false, pattern),
         };
@@ -257,7 +256,8 @@ impl Pattern {
                 return fits(pattern, name);
             }
             // A shell's leading wildcard does not match a name that starts with a dot.
-            let skips_dot = name.starts_with(['*', '?', '[']) && pattern.first() == Some(&Symbol::One('.'));
+            let skips_dot =
+                name.starts_with(['*', '?', '[']) && pattern.first() == Some(&Symbol::One('.'));
             !skips_dot && (name.len() > MAX_NAME || overlap(pattern, &symbols(name)))
         })
     }

@@ -96,12 +96,19 @@ impl Rule {
         };
         tool && (self.agents.is_empty() || self.agents.iter().any(|agent| agent == subject.agent))
             && (self.servers.is_empty()
-                || subject.server.is_some_and(|server| self.servers.iter().any(|name| name == server)))
+                || subject
+                    .server
+                    .is_some_and(|server| self.servers.iter().any(|name| name == server)))
     }
 
     /// Whether the rule matches a command, and if so by how many words. `program` is the command's
     /// [`Simple::program`], made once for all rules.
-    pub(crate) fn matches_command(&self, simple: &Simple, program: &str, subject: &Subject<'_>) -> Option<usize> {
+    pub(crate) fn matches_command(
+        &self,
+        simple: &Simple,
+        program: &str,
+        subject: &Subject<'_>,
+    ) -> Option<usize> {
         if self.decision == Decision::Allow {
             self.surely_matches(simple, subject)
         } else {
@@ -143,10 +150,13 @@ impl Rule {
         if self.exact && !rest.is_empty() {
             return None;
         }
-        let counts = self.operands.is_some() || self.only_flags.is_some() || !self.without_flags.is_empty();
+        let counts =
+            self.operands.is_some() || self.only_flags.is_some() || !self.without_flags.is_empty();
         // A pattern can turn into several words, and into a file's name that reads like a flag.
         let may_be_flag = |word: &Word| word.glob && word.text.starts_with(['*', '?', '[']);
-        if counts && rest.iter().any(may_be_flag) || self.operands.is_some() && rest.iter().any(|word| word.glob) {
+        if counts && rest.iter().any(may_be_flag)
+            || self.operands.is_some() && rest.iter().any(|word| word.glob)
+        {
             return None;
         }
         let flags_fit = self.without_flags.iter().all(|flag| !flags::may_have(rest, flag))
@@ -155,18 +165,25 @@ impl Rule {
         let count_fits = self.operands.is_none_or(|most| operands().count() <= most);
         let looked_at: Vec<&Word> = {
             let skipped: Vec<&Word> = operands().take(self.data).collect();
-            let inputs = simple.redirects.iter().filter(|redirect| redirect.direction == Direction::Read);
+            let inputs =
+                simple.redirects.iter().filter(|redirect| redirect.direction == Direction::Read);
             rest.iter()
                 .filter(|word| !skipped.iter().any(|skipped| std::ptr::eq(*skipped, *word)))
                 .chain(inputs.map(|redirect| &redirect.target))
                 .collect()
         };
         let paths_fit = (!self.in_project || stays_in_project(&looked_at, subject))
-            && (self.paths.is_empty() && self.not_paths.is_empty() || self.allows_words(&looked_at, subject));
+            && (self.paths.is_empty() && self.not_paths.is_empty()
+                || self.allows_words(&looked_at, subject));
         (flags_fit && count_fits && paths_fit).then_some(prefix)
     }
 
-    fn possibly_matches(&self, simple: &Simple, program: &str, subject: &Subject<'_>) -> Option<usize> {
+    fn possibly_matches(
+        &self,
+        simple: &Simple,
+        program: &str,
+        subject: &Subject<'_>,
+    ) -> Option<usize> {
         if self.except.iter().any(|prefix| starts_with(prefix, simple)) {
             return None;
         }
@@ -219,7 +236,7 @@ impl Rule {
     fn allows_words(&self, words: &[&Word], subject: &Subject<'_>) -> bool {
         let mut operands = words.iter().filter(|word| !flags::is_flag(&word.text)).peekable();
         operands.peek().is_some()
-                        && words.iter().flat_map(|word| pieces(&word.text)).all(|piece| {
+            && words.iter().flat_map(|word| pieces(&word.text)).all(|piece| {
                 subject.directories.iter().all(|directory| {
                     self.allows_path(&subject.around.resolve(piece, directory), &subject.around)
                 })

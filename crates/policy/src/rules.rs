@@ -105,7 +105,9 @@ impl Rules {
                 let (tool, kind) = draft.example_tool();
                 let action = match kind {
                     ExampleKind::Command => action("Bash", None, &json!({ "command": text })),
-                    ExampleKind::Path => action(self.native(tool), None, &json!({ "file_path": text })),
+                    ExampleKind::Path => {
+                        action(self.native(tool), None, &json!({ "file_path": text }))
+                    }
                     ExampleKind::Tool => action(text, None, &json!({})),
                 };
                 (action, None)
@@ -160,7 +162,9 @@ fn hash<'t>(texts: impl Iterator<Item = &'t str>) -> String {
         hasher.update((text.len() as u64).to_be_bytes());
         hasher.update(text);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
+    let bytes = hasher.finalize();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]

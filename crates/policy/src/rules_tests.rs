@@ -26,11 +26,7 @@ fn every_rule_of_the_pack_has_examples_both_ways() {
     let pack = pack();
     assert!(pack.len() >= 40);
     for draft in pack {
-        assert!(
-            !draft.matching.is_empty() && !draft.not_matching.is_empty(),
-            "{}",
-            draft.id.value
-        );
+        assert!(!draft.matching.is_empty() && !draft.not_matching.is_empty(), "{}", draft.id.value);
     }
 }
 
@@ -60,11 +56,7 @@ fn an_example_of_the_pack_gets_at_least_its_own_decision() {
 fn reasons_are_sentences() {
     for rule in Rules::builtin().unwrap().rules() {
         assert!(rule.reason.ends_with('.'), "{}: {}", rule.id, rule.reason);
-        assert!(
-            rule.reason.chars().next().is_some_and(char::is_uppercase),
-            "{}",
-            rule.id
-        );
+        assert!(rule.reason.chars().next().is_some_and(char::is_uppercase), "{}", rule.id);
     }
 }
 

@@ -107,10 +107,7 @@ pub fn read_argv<'w>(words: impl IntoIterator<Item = &'w str>) -> Reading {
     if argv.iter().any(|word| word.text.chars().any(hides)) {
         reading.note(HIDDEN);
     }
-    let simple = Simple {
-        argv,
-        ..Simple::default()
-    };
+    let simple = Simple { argv, ..Simple::default() };
     reading.take(simple, 0);
     reading
 }
@@ -193,10 +190,7 @@ impl Simple {
 impl Word {
     /// A word the shell leaves as it is.
     pub fn literal(text: &str) -> Self {
-        Self {
-            text: text.to_owned(),
-            glob: false,
-        }
+        Self { text: text.to_owned(), glob: false }
     }
 }
 
@@ -209,13 +203,10 @@ pub(crate) fn program(word: &str) -> String {
 /// Returns the program's name if the word certainly means the installed program of that name: a bare name, or one in a
 /// directory that only the system's owner writes to.
 pub(crate) fn trusted_program(word: &str) -> Option<&str> {
-    const DIRECTORIES: [&str; 6] = [
-        "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/",
-    ];
-    let name = DIRECTORIES
-        .iter()
-        .find_map(|directory| word.strip_prefix(directory))
-        .unwrap_or(word);
+    const DIRECTORIES: [&str; 6] =
+        ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/"];
+    let name =
+        DIRECTORIES.iter().find_map(|directory| word.strip_prefix(directory)).unwrap_or(word);
     (!name.contains(['/', '\\'])).then_some(name)
 }
 

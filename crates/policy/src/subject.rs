@@ -80,7 +80,9 @@ impl<'a> Subject<'a> {
         }
         subject.mentions = strings
             .iter()
-            .filter(|(key, text)| !tools.arguments.text.iter().any(|name| name == key) && !text.contains('\n'))
+            .filter(|(key, text)| {
+                !tools.arguments.text.iter().any(|name| name == key) && !text.contains('\n')
+            })
             .map(|(_, text)| *text)
             .collect();
         subject.follow_directories();
@@ -96,7 +98,8 @@ impl<'a> Subject<'a> {
         let names = &tools.arguments;
         let field = |keys: &[String]| {
             let keys = keys.to_vec();
-            keys.into_iter().find_map(|key| action.input.as_ref()?.get(&key).map(|value| (key, value)))
+            keys.into_iter()
+                .find_map(|key| action.input.as_ref()?.get(&key).map(|value| (key, value)))
         };
         let arguments = action.input.as_ref().and_then(|input| input.get("args"));
         let split = match (field(&names.command), arguments) {
@@ -218,7 +221,12 @@ impl<'a> Subject<'a> {
     fn count_paths(&mut self) {
         let words = self.reading.commands.iter().flat_map(Simple::words);
         let spelled = words.flat_map(|word| pieces(&word.text)).take(MAX_PATHS + 1).count();
-        let long = self.reading.commands.iter().flat_map(Simple::words).any(|word| has_unseen_pieces(&word.text));
+        let long = self
+            .reading
+            .commands
+            .iter()
+            .flat_map(Simple::words)
+            .any(|word| has_unseen_pieces(&word.text));
         if long || spelled * self.directories.len() > MAX_PATHS || self.paths.len() > MAX_PATHS {
             self.overfull = true;
             self.note("it names more files than can be checked");
@@ -257,7 +265,9 @@ impl<'a> Subject<'a> {
 }
 
 fn class(tools: &Tools, action: &Action) -> Class {
-    let foreign = action.server.is_some() || action.tool.starts_with("mcp__") || action.tool.starts_with("mcp_");
+    let foreign = action.server.is_some()
+        || action.tool.starts_with("mcp__")
+        || action.tool.starts_with("mcp_");
     match action.kind {
         ActionKind::Mcp => Class::Mcp,
         _ if foreign => Class::Mcp,
@@ -278,7 +288,12 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Lists every string with the key it stands under; `false` if there is too much to look at.
-fn collect<'v>(value: &'v Value, key: &'v str, depth: usize, into: &mut Vec<(&'v str, &'v str)>) -> bool {
+fn collect<'v>(
+    value: &'v Value,
+    key: &'v str,
+    depth: usize,
+    into: &mut Vec<(&'v str, &'v str)>,
+) -> bool {
     if depth == 0 || into.len() >= MAX_VALUES {
         return false;
     }

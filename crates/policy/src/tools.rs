@@ -45,10 +45,7 @@ impl Class {
 
     /// Reads the word used in rules.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .find(|(_, known)| *known == name)
-            .map(|(class, _)| *class)
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(class, _)| *class)
     }
 }
 

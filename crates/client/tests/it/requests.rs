@@ -13,14 +13,7 @@ async fn json_goes_both_ways_over_a_unix_socket_and_over_tcp() {
     let echo = |asked: &crate::server::Asked| reply(200, asked.body.clone());
     for server in [Server::unix(echo), Server::tcp(echo).await] {
         let body = json!({"z": 1, "a": ["ü", null]});
-        assert_eq!(
-            server
-                .client()
-                .post("/aep/v0.1/events", &body)
-                .await
-                .expect("posted"),
-            body
-        );
+        assert_eq!(server.client().post("/aep/v0.1/events", &body).await.expect("posted"), body);
         let asked = server.asked().remove(0);
         assert_eq!(asked.line, "POST /aep/v0.1/events");
         assert_eq!(asked.header("authorization"), Some("Bearer bk_test"));
@@ -37,37 +30,19 @@ async fn json_goes_both_ways_over_a_unix_socket_and_over_tcp() {
 #[tokio::test]
 async fn a_response_without_a_body_is_null() {
     let server = Server::unix(|_| reply(202, ""));
-    assert_eq!(
-        server.client().get("/x?y=1").await.expect("got"),
-        Value::Null
-    );
+    assert_eq!(server.client().get("/x?y=1").await.expect("got"), Value::Null);
     let asked = server.asked().remove(0);
-    assert_eq!(
-        (asked.line.as_str(), asked.header("content-type")),
-        ("GET /x?y=1", None)
-    );
+    assert_eq!((asked.line.as_str(), asked.header("content-type")), ("GET /x?y=1", None));
 }
 
 #[tokio::test]
 async fn refusals_have_their_own_kinds_and_a_line_for_people() {
     let server = Server::unix(|asked| {
-        let status = asked
-            .line
-            .rsplit('/')
-            .next()
-            .and_then(|text| text.parse().ok());
-        reply(
-            status.expect("a status"),
-            r#"{"error":{"message":"no\u001b[2J\nmore"}}"#,
-        )
+        let status = asked.line.rsplit('/').next().and_then(|text| text.parse().ok());
+        reply(status.expect("a status"), r#"{"error":{"message":"no\u001b[2J\nmore"}}"#)
     });
     let client = server.client();
-    let refused = async |status: u16| {
-        client
-            .get(&format!("/{status}"))
-            .await
-            .expect_err("refused")
-    };
+    let refused = async |status: u16| client.get(&format!("/{status}")).await.expect_err("refused");
     let said = "no⟨U+001B⟩[2J";
     assert!(matches!(refused(401).await, Error::Unauthorized { message } if message == said));
     assert!(matches!(refused(403).await, Error::Forbidden { message } if message == said));
@@ -101,20 +76,14 @@ async fn the_line_for_people_comes_from_wherever_the_body_has_it() {
 #[tokio::test]
 async fn a_body_that_is_not_json_is_an_error() {
     let server = Server::unix(|_| reply(200, "<html>"));
-    assert!(matches!(
-        server.client().get("/").await,
-        Err(Error::Json(_))
-    ));
+    assert!(matches!(server.client().get("/").await, Err(Error::Json(_))));
 }
 
 #[tokio::test]
 async fn a_body_over_the_limit_is_not_read() {
     let server = Server::unix(|_| reply(200, Bytes::from(vec![b' '; 64 * 1024 * 1024 + 1])));
     let error = server.client().get("/").await.expect_err("too large");
-    assert!(
-        matches!(error, Error::TooLarge { limit: 67_108_864 }),
-        "{error:?}"
-    );
+    assert!(matches!(error, Error::TooLarge { limit: 67_108_864 }), "{error:?}");
 }
 
 #[tokio::test]
@@ -123,25 +92,17 @@ async fn without_a_gateway_the_error_says_how_to_start_one() {
     let client = Client::new(Endpoint::Unix(directory.path().join("none")), "k");
     let error = client.inbox().await.expect_err("nobody there");
     assert!(matches!(error, Error::NoGateway { .. }));
-    assert!(
-        error.to_string().ends_with("start it with: banister serve"),
-        "{error}"
-    );
+    assert!(error.to_string().ends_with("start it with: banister serve"), "{error}");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
     let address = listener.local_addr().expect("an address");
     drop(listener);
     let client = Client::new(Endpoint::Http(address.to_string()), "k");
-    assert!(matches!(
-        client.get("/").await,
-        Err(Error::NoGateway { .. })
-    ));
+    assert!(matches!(client.get("/").await, Err(Error::NoGateway { .. })));
 }
 
 #[tokio::test]
 async fn a_gateway_that_says_nothing_is_not_waited_for() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
-        .await
-        .expect("bound");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("an address");
     let client = Client::new(Endpoint::Http(address.to_string()), "k")
         .with_timeout(Duration::from_millis(50));
@@ -150,9 +111,7 @@ async fn a_gateway_that_says_nothing_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_gateway_that_hangs_up_is_an_error() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
-        .await
-        .expect("bound");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("an address");
     let hanging_up = tokio::spawn(async move { drop(listener.accept().await) });
     let client = Client::new(Endpoint::Http(address.to_string()), "k");
@@ -165,10 +124,7 @@ async fn what_cannot_be_asked_is_not_sent() {
     let server = Server::unix(|_| reply(200, "{}"));
     for path in ["", "x", "http://elsewhere/", "/a b", "/\r\nX: y"] {
         let error = server.client().get(path).await.expect_err(path);
-        assert!(
-            matches!(error, Error::Protocol { .. }),
-            "{path:?}: {error:?}"
-        );
+        assert!(matches!(error, Error::Protocol { .. }), "{path:?}: {error:?}");
     }
     let client = Client::new(server.endpoint.clone(), "a\r\nX: y");
     assert!(matches!(client.get("/").await, Err(Error::Key)));
@@ -202,16 +158,11 @@ async fn answers_are_sent_and_late_ones_are_told_so() {
         _ => reply(409, r#"{"message":"expired a minute ago"}"#),
     });
     let client = server.client();
-    let said = client
-        .answer("ask_1", &Answer::accept())
-        .await
-        .expect("in time");
+    let said = client.answer("ask_1", &Answer::accept()).await.expect("in time");
     assert_eq!(said, json!({"state": "answered"}));
     let late = client.answer("ask/../2", &Answer::reject("no")).await;
     assert!(matches!(late, Err(Error::TooLate { message }) if message == "expired a minute ago"));
-    let [first, second] = &server.asked()[..] else {
-        panic!("two requests")
-    };
+    let [first, second] = &server.asked()[..] else { panic!("two requests") };
     assert_eq!(first.body, r#"{"decision":"accept"}"#);
     assert_eq!(second.line, "POST /api/asks/ask%2F%2E%2E%2F2/answer");
     assert_eq!(second.body, r#"{"decision":"reject","message":"no"}"#);

@@ -55,12 +55,7 @@ impl Server {
                 open.spawn(serve(stream, Arc::clone(&reply), Arc::clone(&seen)));
             }
         });
-        Self {
-            endpoint: Endpoint::Unix(path),
-            asked,
-            _directory: directory,
-            _serving: serving,
-        }
+        Self { endpoint: Endpoint::Unix(path), asked, _directory: directory, _serving: serving }
     }
 
     pub(crate) async fn tcp(
@@ -114,18 +109,10 @@ async fn serve(
         }
     });
     // A client may leave whenever it likes.
-    http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), service)
-        .await
-        .ok();
+    http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
 }
 
 pub(crate) fn reply(status: u16, body: impl Into<Bytes>) -> Response<Body> {
-    let body = Full::new(body.into())
-        .map_err(|never| match never {})
-        .boxed();
-    Response::builder()
-        .status(status)
-        .body(body)
-        .expect("a response")
+    let body = Full::new(body.into()).map_err(|never| match never {}).boxed();
+    Response::builder().status(status).body(body).expect("a response")
 }

@@ -26,9 +26,7 @@ impl hyper::body::Body for Pieces {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        self.0
-            .poll_recv(context)
-            .map(|piece| piece.map(|piece| piece.map(Frame::data)))
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 }
 
@@ -46,11 +44,7 @@ fn whole(text: impl Into<Bytes>) -> Response<Body> {
 }
 
 fn message(id: Option<&str>, data: &str) -> SseMessage {
-    SseMessage {
-        id: id.map(str::to_owned),
-        data: data.to_owned(),
-        ..SseMessage::default()
-    }
+    SseMessage { id: id.map(str::to_owned), data: data.to_owned(), ..SseMessage::default() }
 }
 
 /// Where a message stood does not matter here.
@@ -64,15 +58,9 @@ async fn events_arrive_one_by_one_while_the_stream_is_open() {
     let body = std::sync::Mutex::new(Some(body));
     let server =
         Server::unix(move |_| sse(Pieces(body.lock().expect("lock").take().expect("once"))));
-    let mut stream = server
-        .client()
-        .stream(Method::GET, "/aaep/v1/events", None, SSE)
-        .await
-        .expect("opened");
-    pieces
-        .send(Ok("id: 1\ndata: a\n\nid: 2\nda".into()))
-        .await
-        .expect("sent");
+    let mut stream =
+        server.client().stream(Method::GET, "/aaep/v1/events", None, SSE).await.expect("opened");
+    pieces.send(Ok("id: 1\ndata: a\n\nid: 2\nda".into())).await.expect("sent");
     let first = stream.next().await.expect("open").expect("read");
     assert_eq!(without_line(first), message(Some("1"), "a"));
     pieces.send(Ok("ta: b\n\n".into())).await.expect("sent");
@@ -89,11 +77,7 @@ async fn dropping_the_stream_closes_the_connection() {
     let body = std::sync::Mutex::new(Some(body));
     let server =
         Server::tcp(move |_| sse(Pieces(body.lock().expect("lock").take().expect("once")))).await;
-    let stream = server
-        .client()
-        .stream(Method::GET, "/", None, SSE)
-        .await
-        .expect("opened");
+    let stream = server.client().stream(Method::GET, "/", None, SSE).await.expect("opened");
     drop(stream);
     pieces.closed().await;
 }
@@ -101,11 +85,7 @@ async fn dropping_the_stream_closes_the_connection() {
 #[tokio::test]
 async fn half_an_event_at_the_end_is_not_given() {
     let server = Server::unix(|_| whole("data: whole\n\ndata: {\"half\":"));
-    let mut stream = server
-        .client()
-        .stream(Method::GET, "/", None, SSE)
-        .await
-        .expect("opened");
+    let mut stream = server.client().stream(Method::GET, "/", None, SSE).await.expect("opened");
     assert_eq!(
         without_line(stream.next().await.expect("open").expect("read")),
         message(None, "whole")
@@ -119,15 +99,8 @@ async fn a_connection_that_breaks_is_an_error_and_then_the_end() {
     let body = std::sync::Mutex::new(Some(body));
     let server =
         Server::unix(move |_| sse(Pieces(body.lock().expect("lock").take().expect("once"))));
-    let mut stream = server
-        .client()
-        .stream(Method::GET, "/", None, SSE)
-        .await
-        .expect("opened");
-    pieces
-        .send(Err(std::io::Error::other("broken")))
-        .await
-        .expect("sent");
+    let mut stream = server.client().stream(Method::GET, "/", None, SSE).await.expect("opened");
+    pieces.send(Err(std::io::Error::other("broken"))).await.expect("sent");
     assert!(matches!(stream.next().await, Some(Err(Error::Http(_)))));
     assert!(stream.next().await.is_none());
 }
@@ -136,15 +109,8 @@ async fn a_connection_that_breaks_is_an_error_and_then_the_end() {
 async fn an_event_over_the_limit_is_reported_and_the_next_one_read() {
     let huge = "x".repeat(9 * 1024 * 1024);
     let server = Server::unix(move |_| whole(format!("data: {huge}\n\ndata: next\n\n")));
-    let mut stream = server
-        .client()
-        .stream(Method::GET, "/", None, SSE)
-        .await
-        .expect("opened");
-    assert!(matches!(
-        stream.next().await,
-        Some(Err(Error::TooLarge { limit: 8_388_608 }))
-    ));
+    let mut stream = server.client().stream(Method::GET, "/", None, SSE).await.expect("opened");
+    assert!(matches!(stream.next().await, Some(Err(Error::TooLarge { limit: 8_388_608 }))));
     assert_eq!(
         without_line(stream.next().await.expect("open").expect("read")),
         message(None, "next")
@@ -157,25 +123,14 @@ async fn a_stream_can_be_opened_with_a_body_and_resumed_after_an_event() {
     let server = Server::unix(|_| whole(""));
     let client = server.client();
     let input = json!({"runId": "r"});
-    client
-        .stream(Method::POST, "/agui/sessions/s", Some(&input), SSE)
-        .await
-        .expect("opened");
-    client
-        .resume("/aep/v0.1/events", SSE, "e.12.0")
-        .await
-        .expect("opened");
-    let [first, second] = &server.asked()[..] else {
-        panic!("two requests")
-    };
+    client.stream(Method::POST, "/agui/sessions/s", Some(&input), SSE).await.expect("opened");
+    client.resume("/aep/v0.1/events", SSE, "e.12.0").await.expect("opened");
+    let [first, second] = &server.asked()[..] else { panic!("two requests") };
     assert_eq!(
         (first.line.as_str(), first.body.as_str()),
         ("POST /agui/sessions/s", r#"{"runId":"r"}"#)
     );
-    assert_eq!(
-        (first.header("accept"), first.header("last-event-id")),
-        (Some(SSE), None)
-    );
+    assert_eq!((first.header("accept"), first.header("last-event-id")), (Some(SSE), None));
     assert_eq!(second.line, "GET /aep/v0.1/events");
     assert_eq!(second.header("last-event-id"), Some("e.12.0"));
     let odd = client.resume("/", SSE, "1\r\nX: y").await;

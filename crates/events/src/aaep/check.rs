@@ -104,25 +104,19 @@ rules! {
 /// Everything wrong with one message, seen alone.
 pub fn event(message: &Value) -> Vec<Finding> {
     let Some(object) = message.as_object() else {
-        return vec![JSON.at(
-            "",
-            format!("an event is an object, this is {}", shape::given(message)),
-        )];
+        return vec![
+            JSON.at("", format!("an event is an object, this is {}", shape::given(message))),
+        ];
     };
-    let kind_name = object
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let kind_name = object.get("type").and_then(Value::as_str).unwrap_or_default();
     if event::is_control(kind_name) {
         return Vec::new();
     }
     let kind = Type::parse(kind_name);
     let shape = kind.map_or(&event::EXTENSION, Type::shape);
     let issues = shape::compare(shape, object);
-    let mut findings: Vec<Finding> = issues
-        .into_iter()
-        .filter_map(|issue| finding(issue, object))
-        .collect();
+    let mut findings: Vec<Finding> =
+        issues.into_iter().filter_map(|issue| finding(issue, object)).collect();
     findings.extend(context(object));
     findings.extend(type_name(kind_name, object));
     findings.extend(undeclared(object));
@@ -142,11 +136,7 @@ pub fn event(message: &Value) -> Vec<Finding> {
 
 /// Gives what does not fit a type's table the code of the rule that says so.
 fn finding(issue: Issue, object: &Map<String, Value>) -> Option<Finding> {
-    let Issue {
-        what,
-        pointer,
-        message,
-    } = issue;
+    let Issue { what, pointer, message } = issue;
     let top_level = pointer.matches('/').count() == 1;
     let rule = match (what, pointer.as_str()) {
         // An @context of null is no context; any other form is judged by itself.
@@ -163,11 +153,7 @@ fn finding(issue: Issue, object: &Map<String, Value>) -> Option<Finding> {
                 return None;
             }
             let reserved = matches!(name, "@id" | "@graph" | "@base" | "@vocab");
-            if reserved || name.starts_with("aaep_") {
-                &RESERVED
-            } else {
-                &FOREIGN
-            }
+            if reserved || name.starts_with("aaep_") { &RESERVED } else { &FOREIGN }
         }
         (What::Foreign, pointer)
             if pointer.starts_with("/producer/") || pointer.starts_with("/localization_hints/") =>
@@ -181,11 +167,7 @@ fn finding(issue: Issue, object: &Map<String, Value>) -> Option<Finding> {
 }
 
 fn names_language(pointer: &str) -> bool {
-    const IN_HINTS: [&str; 3] = [
-        "primary_language",
-        "available_languages/",
-        "fallback_chain/",
-    ];
+    const IN_HINTS: [&str; 3] = ["primary_language", "available_languages/", "fallback_chain/"];
     pointer == "/language"
         || pointer
             .strip_prefix("/localization_hints/")
@@ -211,18 +193,13 @@ fn context(object: &Map<String, Value>) -> Option<Finding> {
         return Some(CORE_CONTEXT.at("/@context", "the core context does not come first"));
     }
     let is_uri = |entry: &Value| entry.as_str().is_some_and(|text| text.contains(':'));
-    (!context
-        .as_array()
-        .is_none_or(|list| list.iter().all(is_uri)))
-    .then(|| CORE_CONTEXT.at("/@context", "every entry of the list has to be a URI"))
+    (!context.as_array().is_none_or(|list| list.iter().all(is_uri)))
+        .then(|| CORE_CONTEXT.at("/@context", "every entry of the list has to be a URI"))
 }
 
 /// Whether `@context` names anything beside the core.
 fn declares_extensions(object: &Map<String, Value>) -> bool {
-    object
-        .get("@context")
-        .and_then(Value::as_array)
-        .is_some_and(|list| list.len() > 1)
+    object.get("@context").and_then(Value::as_array).is_some_and(|list| list.len() > 1)
 }
 
 fn type_name(name: &str, object: &Map<String, Value>) -> Option<Finding> {
@@ -230,23 +207,15 @@ fn type_name(name: &str, object: &Map<String, Value>) -> Option<Finding> {
         return None;
     }
     if event::core_name(name).is_some() {
-        return Some(CORE_TYPE.at(
-            "/type",
-            format!("{} is none of the twelve core types", quote(name)),
-        ));
+        return Some(
+            CORE_TYPE.at("/type", format!("{} is none of the twelve core types", quote(name))),
+        );
     }
-    if !name
-        .split_once(':')
-        .is_some_and(|(prefix, rest)| !prefix.is_empty() && !rest.is_empty())
-    {
+    if !name.split_once(':').is_some_and(|(prefix, rest)| !prefix.is_empty() && !rest.is_empty()) {
         return Some(TYPE.at("/type", format!("{} has no prefix", quote(name))));
     }
-    (!declares_extensions(object)).then(|| {
-        TYPE.at(
-            "/type",
-            format!("no context declares the prefix of {}", quote(name)),
-        )
-    })
+    (!declares_extensions(object))
+        .then(|| TYPE.at("/type", format!("no context declares the prefix of {}", quote(name))))
 }
 
 fn undeclared(object: &Map<String, Value>) -> Option<Finding> {
@@ -259,22 +228,12 @@ fn undeclared(object: &Map<String, Value>) -> Option<Finding> {
 
 fn version(object: &Map<String, Value>) -> Option<Finding> {
     let version = object.get("aaep_version")?.as_str()?;
-    let mut parts = version
-        .split(['.', '-'])
-        .map_while(|part| part.parse::<u64>().ok());
+    let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u64>().ok());
     let (major, minor) = (parts.next()?, parts.next()?);
     if major != 1 {
-        return Some(VERSION.at(
-            "/aaep_version",
-            format!("{} is no version 1.x", quote(version)),
-        ));
+        return Some(VERSION.at("/aaep_version", format!("{} is no version 1.x", quote(version))));
     }
-    (minor > 0).then(|| {
-        NEWER.at(
-            "/aaep_version",
-            format!("{} is newer than 1.0", quote(version)),
-        )
-    })
+    (minor > 0).then(|| NEWER.at("/aaep_version", format!("{} is newer than 1.0", quote(version))))
 }
 
 fn urgency(kind: Type, object: &Map<String, Value>) -> Option<Finding> {
@@ -314,10 +273,7 @@ fn default_decision(object: &Map<String, Value>) -> Option<Finding> {
         (false, Some("high")) => (&DEFAULT_REVERSIBLE, "an action of high risk"),
         (false, _) => return None,
     };
-    Some(rule.at(
-        "/default_decision",
-        format!("{about} is accepted when nobody answers"),
-    ))
+    Some(rule.at("/default_decision", format!("{about} is accepted when nobody answers")))
 }
 
 fn empty_progress(object: &Map<String, Value>) -> Option<Finding> {
@@ -325,44 +281,35 @@ fn empty_progress(object: &Map<String, Value>) -> Option<Finding> {
     let step = progress.get("step").and_then(Value::as_u64);
     let total = progress.get("total_steps").and_then(Value::as_u64);
     if progress.is_empty() {
-        return Some(FIELDS.at(
-            "/progress",
-            "at least one of percent, step, total_steps, description is needed",
-        ));
+        return Some(
+            FIELDS.at(
+                "/progress",
+                "at least one of percent, step, total_steps, description is needed",
+            ),
+        );
     }
     (step? > total?).then(|| FIELDS.at("/progress/step", "the step is beyond total_steps"))
 }
 
 fn texts(object: &Map<String, Value>) -> impl Iterator<Item = (&'static str, &str)> {
-    event::HUMAN_TEXT.iter().filter_map(|name| {
-        object
-            .get(*name)
-            .and_then(Value::as_str)
-            .map(|text| (*name, text))
-    })
+    event::HUMAN_TEXT
+        .iter()
+        .filter_map(|name| object.get(*name).and_then(Value::as_str).map(|text| (*name, text)))
 }
 
 fn language(object: &Map<String, Value>) -> Option<Finding> {
-    let declared = object
-        .get("localization_hints")
-        .and_then(|hints| hints.get("primary_language"));
+    let declared = object.get("localization_hints").and_then(|hints| hints.get("primary_language"));
     if declared.is_some() {
         return None;
     }
     let (name, _) = texts(object).find(|(_, text)| !text.is_empty())?;
-    Some(LANGUAGE.at(
-        "/localization_hints",
-        format!("\"{name}\" is text in no declared language"),
-    ))
+    Some(LANGUAGE.at("/localization_hints", format!("\"{name}\" is text in no declared language")))
 }
 
 fn secret(object: &Map<String, Value>) -> Option<Finding> {
     let (name, kind) =
         texts(object).find_map(|(name, text)| looks_secret(text).map(|kind| (name, kind)))?;
-    Some(SECRET.at(
-        format!("/{name}"),
-        format!("the text contains what looks like {kind}"),
-    ))
+    Some(SECRET.at(format!("/{name}"), format!("the text contains what looks like {kind}")))
 }
 
 /// What kind of secret a text contains, judged by prefixes that credentials announce themselves with.
@@ -390,18 +337,15 @@ fn looks_secret(text: &str) -> Option<&'static str> {
         })
     });
     let key = text.contains("-----BEGIN ") && text.contains("PRIVATE KEY-----");
-    marked
-        .map(|(_, _, kind)| *kind)
-        .or(key.then_some("a private key"))
+    marked.map(|(_, _, kind)| *kind).or(key.then_some("a private key"))
 }
 
 fn limits(object: &Map<String, Value>, findings: &mut Vec<Finding>) {
     const FIELDS_MAX: usize = 32;
     if object.len() > FIELDS_MAX {
-        findings.push(LIMITS.at(
-            "",
-            format!("{} top-level fields, more than {FIELDS_MAX}", object.len()),
-        ));
+        findings.push(
+            LIMITS.at("", format!("{} top-level fields, more than {FIELDS_MAX}", object.len())),
+        );
     }
     for (key, value) in object {
         let mut walk = Walk::default();
@@ -435,9 +379,8 @@ impl Walk {
         self.too_deep |= depth > DEEPEST && (value.is_array() || value.is_object());
         match value {
             Value::Number(number) if !number.is_f64() => {
-                let size = number
-                    .as_i64()
-                    .map_or_else(|| number.as_u64().unwrap_or(0), i64::unsigned_abs);
+                let size =
+                    number.as_i64().map_or_else(|| number.as_u64().unwrap_or(0), i64::unsigned_abs);
                 self.big_number |= size > LARGEST;
             }
             // Counted in characters, as the limits of single fields are.
@@ -445,9 +388,7 @@ impl Walk {
                 self.long_string |= text.len() > LONGEST && text.chars().count() > LONGEST;
             }
             Value::Array(values) => values.iter().for_each(|value| self.value(value, depth + 1)),
-            Value::Object(object) => object
-                .values()
-                .for_each(|value| self.value(value, depth + 1)),
+            Value::Object(object) => object.values().for_each(|value| self.value(value, depth + 1)),
             _ => {}
         }
     }

@@ -92,17 +92,12 @@ impl Type {
     /// ```
     pub fn parse(name: &str) -> Option<Self> {
         let local = core_name(name)?;
-        Self::ALL
-            .into_iter()
-            .find(|kind| core_name(kind.name()) == Some(local))
+        Self::ALL.into_iter().find(|kind| core_name(kind.name()) == Some(local))
     }
 
     /// Whether it ends a session.
     pub fn is_terminal(self) -> bool {
-        matches!(
-            self,
-            Self::SessionCompleted | Self::SessionErrored | Self::SessionCancelled
-        )
+        matches!(self, Self::SessionCompleted | Self::SessionErrored | Self::SessionCancelled)
     }
 
     /// Whether its urgency has to be `critical`.
@@ -137,15 +132,11 @@ impl Type {
 
 /// The part of a type's name after `aaep:`, whichever way that is written.
 pub(super) fn core_name(name: &str) -> Option<&str> {
-    name.strip_prefix("aaep:")
-        .or_else(|| name.strip_prefix(TYPES_URI))
+    name.strip_prefix("aaep:").or_else(|| name.strip_prefix(TYPES_URI))
 }
 
 /// Whether a message belongs to the conversation about events (handshake, reply, manifest) and is no event itself.
 pub fn is_control(kind: &str) -> bool {
     kind.starts_with("subscription.")
-        || matches!(
-            kind,
-            "confirmation.reply" | "clarification.reply" | "aaep:producer.manifest"
-        )
+        || matches!(kind, "confirmation.reply" | "clarification.reply" | "aaep:producer.manifest")
 }

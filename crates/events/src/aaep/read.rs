@@ -22,11 +22,7 @@ impl Reader {
         let context = context(event);
         self.activities(event, origin)
             .into_iter()
-            .map(|what| Activity {
-                origin: origin.clone(),
-                context: context.clone(),
-                what,
-            })
+            .map(|what| Activity { origin: origin.clone(), context: context.clone(), what })
             .collect()
     }
 
@@ -42,20 +38,14 @@ impl Reader {
                 let request = text(event, "request_text").or_else(|| text(event, "summary_normal"));
                 vec![What::TurnStarted { request }]
             }
-            Some("session.completed") => vec![What::TurnEnded {
-                ending: Ending::Completed,
-            }],
+            Some("session.completed") => vec![What::TurnEnded { ending: Ending::Completed }],
             Some("session.errored") => {
                 let message = text(event, "summary_normal").unwrap_or_default();
-                vec![What::TurnEnded {
-                    ending: Ending::Failed { message },
-                }]
+                vec![What::TurnEnded { ending: Ending::Failed { message } }]
             }
             Some("session.cancelled") => {
                 let by = text(event, "cancelled_by").unwrap_or_else(|| "system".to_owned());
-                vec![What::TurnEnded {
-                    ending: Ending::Cancelled { by },
-                }]
+                vec![What::TurnEnded { ending: Ending::Cancelled { by } }]
             }
             Some("state.changed") => self.left_waiting(event),
             Some("progress.updated") => vec![What::Progressed {
@@ -65,20 +55,16 @@ impl Reader {
                     .and_then(Value::as_str)
                     .map(str::to_owned),
             }],
-            Some("tool.invoked") => vec![What::ActionRequested {
-                action: action(event),
-                gate: None,
-            }],
+            Some("tool.invoked") => {
+                vec![What::ActionRequested { action: action(event), gate: None }]
+            }
             Some("tool.completed") => vec![ended(event)],
             Some("output.streaming") => vec![What::Said {
                 message: text(event, "output_id")
                     .or_else(|| text(event, "session_id"))
                     .unwrap_or_default(),
                 text: text(event, "chunk").unwrap_or_default(),
-                last: event
-                    .get("complete")
-                    .and_then(Value::as_bool)
-                    .unwrap_or(false),
+                last: event.get("complete").and_then(Value::as_bool).unwrap_or(false),
             }],
             Some("awaiting.confirmation") => vec![self.asked(event, origin, AskKind::Confirmation)],
             Some("awaiting.clarification") => {
@@ -86,23 +72,15 @@ impl Reader {
                 vec![self.asked(event, origin, AskKind::Clarification { question })]
             }
             Some("handoff.requested") => {
-                vec![What::HandedOff {
-                    reason: text(event, "reason").unwrap_or_default(),
-                }]
+                vec![What::HandedOff { reason: text(event, "reason").unwrap_or_default() }]
             }
-            _ => vec![What::Other {
-                kind,
-                text: text(event, "summary_normal"),
-            }],
+            _ => vec![What::Other { kind, text: text(event, "summary_normal") }],
         }
     }
 
     fn asked(&mut self, event: &Value, origin: &Origin, kind: AskKind) -> What {
         let token = text(event, "reply_token").unwrap_or_default();
-        let seconds = event
-            .get("timeout_seconds")
-            .and_then(Value::as_i64)
-            .unwrap_or(60);
+        let seconds = event.get("timeout_seconds").and_then(Value::as_i64).unwrap_or(60);
         let action = (kind == AskKind::Confirmation).then(|| Action {
             input: text(event, "action").map(Value::String),
             ..Action::unseen(&token, "action")
@@ -116,10 +94,7 @@ impl Reader {
                 Some("low") => Risk::Low,
                 _ => Risk::Medium,
             },
-            irreversible: event
-                .get("irreversible")
-                .and_then(Value::as_bool)
-                .unwrap_or(false)
+            irreversible: event.get("irreversible").and_then(Value::as_bool).unwrap_or(false)
                 || text(event, "reversibility").as_deref() == Some("irreversible"),
             opaque: None,
             safer: None,
@@ -151,11 +126,7 @@ impl Reader {
             .map(|(id, action)| What::AskClosed {
                 id,
                 action,
-                outcome: if accepted {
-                    Outcome::Accepted
-                } else {
-                    Outcome::Rejected
-                },
+                outcome: if accepted { Outcome::Accepted } else { Outcome::Rejected },
                 by: "user".to_owned(),
                 message: text(event, "summary_normal"),
             })
@@ -164,11 +135,7 @@ impl Reader {
 }
 
 fn context(event: &Value) -> Context {
-    let producer = |key: &str| {
-        event
-            .get("producer")
-            .and_then(|producer| text(producer, key))
-    };
+    let producer = |key: &str| event.get("producer").and_then(|producer| text(producer, key));
     Context {
         agent: producer("agent_id").unwrap_or_else(|| "unknown".to_owned()),
         agent_name: producer("agent_name"),

@@ -213,10 +213,7 @@ impl Sequence {
             return;
         };
         let accepted = object.get("decision").and_then(Value::as_str) == Some("accept");
-        let session = self
-            .tokens
-            .get(token)
-            .and_then(|id| self.sessions.get_mut(id));
+        let session = self.tokens.get(token).and_then(|id| self.sessions.get_mut(id));
         if let Some(session) = session {
             session.answer(token, accepted);
         }

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::event::{CONTEXT, VERSION};
 use crate::activity::{
     Action, Activity, Ask, AskKind, Context, Decision, Ending, Gate, Outcome, Risk, Status, What,
 };
@@ -22,10 +23,6 @@ use crate::limits::{AAEP_TERSE_CHARS, AAEP_TEXT_CHARS};
 use crate::locale::Locale;
 use crate::{id, text};
 
-/// The version written into every event.
-pub const VERSION: &str = "1.0.0";
-/// The core context.
-pub const CONTEXT: &str = "https://aaep-protocol.org/context/v1";
 /// The context that declares `extensions.banister`.
 pub const EXTENSION_CONTEXT: &str = "urn:banister:aaep-extension:v1";
 
@@ -135,9 +132,7 @@ impl Writer {
             What::SessionStarted { .. } | What::Thought { .. } | What::Other { .. } => {}
             What::SessionEnded { .. } => {
                 if self.turn.is_some() {
-                    let ending = Ending::Cancelled {
-                        by: "system".to_owned(),
-                    };
+                    let ending = Ending::Cancelled { by: "system".to_owned() };
                     self.end(activity, &ending, &mut out);
                 }
             }
@@ -152,17 +147,10 @@ impl Writer {
                     self.end(activity, ending, &mut out);
                 }
             }
-            What::Said {
-                message,
-                text,
-                last,
-            } => {
+            What::Said { message, text, last } => {
                 self.said(activity, message, text, *last, &mut out);
             }
-            What::Progressed {
-                percent,
-                description,
-            } => {
+            What::Progressed { percent, description } => {
                 self.progressed(activity, *percent, description.as_deref(), &mut out);
             }
             What::Notified { text } => {
@@ -175,19 +163,8 @@ impl Writer {
             What::ActionRequested { action, gate } => {
                 self.requested(activity, action, gate.as_ref(), &mut out);
             }
-            What::ActionEnded {
-                id,
-                tool,
-                status,
-                error,
-                duration_ms,
-                ..
-            } => {
-                let end = End {
-                    status: *status,
-                    error: error.as_deref(),
-                    ms: *duration_ms,
-                };
+            What::ActionEnded { id, tool, status, error, duration_ms, .. } => {
+                let end = End { status: *status, error: error.as_deref(), ms: *duration_ms };
                 self.ended(activity, id, tool, &end, &mut out);
             }
             What::ActionDenied { action, .. } => {
@@ -196,21 +173,13 @@ impl Writer {
                 self.refuse(activity, action, line, &mut out);
             }
             What::AskOpened { ask } => self.asked(activity, ask, &mut out),
-            What::AskClosed {
-                id,
-                action,
-                outcome,
-                ..
-            } => {
+            What::AskClosed { id, action, outcome, .. } => {
                 self.closed(activity, id, action.as_ref(), *outcome, &mut out);
             }
             What::HandedOff { reason } => {
                 self.open(activity, &mut out);
                 let fields = object([
-                    (
-                        "reason",
-                        json!(non_empty(text::for_people(reason, AAEP_TEXT_CHARS))),
-                    ),
+                    ("reason", json!(non_empty(text::for_people(reason, AAEP_TEXT_CHARS)))),
                     ("target_kind", json!("human")),
                 ]);
                 self.push(activity, "handoff.requested", "critical", fields, &mut out);
@@ -224,11 +193,7 @@ impl Writer {
         self.turn = Some(Turn {
             session_id: id::derive(
                 "sess_",
-                &[
-                    &origin.session,
-                    &origin.seq.to_string(),
-                    &self.n.to_string(),
-                ],
+                &[&origin.session, &origin.seq.to_string(), &self.n.to_string()],
             ),
             sequence: 0,
             state: State::Idle,
@@ -242,20 +207,14 @@ impl Writer {
         let agent = activity.context.agent_title();
         let request = request.map(|request| text::for_people(request, AAEP_TEXT_CHARS));
         let mut fields = Map::new();
-        match request.filter(|request| !request.is_empty()) {
-            Some(request) => {
-                let short = text::shorten(&request, 2_000);
-                let line = self.say(
-                    "aaep.session_started",
-                    &[("agent", agent), ("request", &short)],
-                );
-                fields.insert("summary_normal".into(), json!(line));
-                fields.insert("request_text".into(), json!(request));
-            }
-            None => {
-                let line = self.say("aaep.session_started_bare", &[("agent", agent)]);
-                fields.insert("summary_normal".into(), json!(line));
-            }
+        if let Some(request) = request.filter(|request| !request.is_empty()) {
+            let short = text::shorten(&request, 2_000);
+            let line = self.say("aaep.session_started", &[("agent", agent), ("request", &short)]);
+            fields.insert("summary_normal".into(), json!(line));
+            fields.insert("request_text".into(), json!(request));
+        } else {
+            let line = self.say("aaep.session_started_bare", &[("agent", agent)]);
+            fields.insert("summary_normal".into(), json!(line));
         }
         self.push(activity, "session.started", "normal", fields, out);
         self.state(activity, State::Thinking, None, out);
@@ -270,10 +229,7 @@ impl Writer {
 
     fn end(&mut self, activity: &Activity, ending: &Ending, out: &mut Vec<Value>) {
         self.close_output(activity, out);
-        let waiting = self
-            .turn
-            .as_ref()
-            .is_some_and(|turn| !turn.waits.is_empty());
+        let waiting = self.turn.as_ref().is_some_and(|turn| !turn.waits.is_empty());
         if let Some(turn) = &mut self.turn {
             turn.waits.clear();
             turn.held.clear();
@@ -283,39 +239,22 @@ impl Writer {
             let line = self.say("aaep.withdrawn", &[("agent", agent)]);
             self.state(activity, State::Thinking, Some(line), out);
         }
-        let open: Vec<String> = self
-            .turn
-            .iter()
-            .flat_map(|turn| turn.tools.keys())
-            .cloned()
-            .collect();
+        let open: Vec<String> =
+            self.turn.iter().flat_map(|turn| turn.tools.keys()).cloned().collect();
         for action in open {
-            let end = End {
-                status: Status::Timeout,
-                error: None,
-                ms: None,
-            };
+            let end = End { status: Status::Timeout, error: None, ms: None };
             self.ended(activity, &action, "", &end, out);
         }
         let (kind, urgency, fields) = match ending {
             Ending::Completed => {
                 let line = self.say("aaep.session_completed", &[("agent", agent)]);
-                (
-                    "session.completed",
-                    "normal",
-                    object([("summary_normal", json!(line))]),
-                )
+                ("session.completed", "normal", object([("summary_normal", json!(line))]))
             }
             Ending::Failed { message } => {
                 let error = text::for_people(message, AAEP_TERSE_CHARS);
-                let line = self.say(
-                    "aaep.session_errored",
-                    &[("agent", agent), ("error", &error)],
-                );
-                let fields = object([
-                    ("error_category", json!("unknown")),
-                    ("summary_normal", json!(line)),
-                ]);
+                let line = self.say("aaep.session_errored", &[("agent", agent), ("error", &error)]);
+                let fields =
+                    object([("error_category", json!("unknown")), ("summary_normal", json!(line))]);
                 ("session.errored", "critical", fields)
             }
             Ending::Cancelled { by } => {
@@ -343,11 +282,7 @@ impl Writer {
         out: &mut Vec<Value>,
     ) {
         self.open(activity, out);
-        let other = |turn: &Turn| {
-            turn.output
-                .as_ref()
-                .is_some_and(|open| open.message != message)
-        };
+        let other = |turn: &Turn| turn.output.as_ref().is_some_and(|open| open.message != message);
         if self.turn.as_ref().is_some_and(other) {
             self.close_output(activity, out);
         }
@@ -359,10 +294,7 @@ impl Writer {
             let origin = &activity.origin;
             turn.output = Some(Output {
                 message: message.to_owned(),
-                id: id::derive(
-                    "out_",
-                    &[&origin.session, &origin.seq.to_string(), &n.to_string()],
-                ),
+                id: id::derive("out_", &[&origin.session, &origin.seq.to_string(), &n.to_string()]),
                 position: 0,
             });
         }
@@ -385,10 +317,7 @@ impl Writer {
             ("chunk", json!(piece)),
             ("position", json!(output.position)),
             ("complete", json!(complete)),
-            (
-                "coalesce_hint",
-                json!(if complete { "completion" } else { "none" }),
-            ),
+            ("coalesce_hint", json!(if complete { "completion" } else { "none" })),
             ("output_id", json!(output.id)),
         ]);
         output.position += piece.chars().count();
@@ -445,8 +374,7 @@ impl Writer {
             Some(gate) if gate.decision == Decision::Ask => {
                 // It does not run before a person says so; the ask follows as its own activity.
                 if let Some(turn) = &mut self.turn {
-                    turn.held
-                        .insert(action.id.clone(), (action.clone(), gate.clone()));
+                    turn.held.insert(action.id.clone(), (action.clone(), gate.clone()));
                 }
             }
             gate => self.invoked(activity, action, gate, Confirmed::No, out),
@@ -462,33 +390,18 @@ impl Writer {
         out: &mut Vec<Value>,
     ) {
         // The same call announced twice: the first one never came to an end that we saw.
-        if self
-            .turn
-            .as_ref()
-            .is_some_and(|turn| turn.tools.contains_key(&action.id))
-        {
-            let end = End {
-                status: Status::Timeout,
-                error: None,
-                ms: None,
-            };
+        if self.turn.as_ref().is_some_and(|turn| turn.tools.contains_key(&action.id)) {
+            let end = End { status: Status::Timeout, error: None, ms: None };
             self.ended(activity, &action.id, &action.tool, &end, out);
         }
         let risky = gate.is_some_and(|gate| gate.irreversible || gate.risk == Risk::High);
         let unconfirmed = risky && confirmed == Confirmed::No;
         let accepted = (confirmed == Confirmed::Yes).then(|| {
-            let values = [
-                ("agent", activity.context.agent_title()),
-                ("tool", &action.tool),
-            ];
+            let values = [("agent", activity.context.agent_title()), ("tool", &action.tool)];
             self.say("aaep.accepted", &values)
         });
         self.state(activity, State::CallingTool, accepted, out);
-        let key = if unconfirmed {
-            "aaep.tool_invoked_unconfirmed"
-        } else {
-            "aaep.tool_invoked"
-        };
+        let key = if unconfirmed { "aaep.tool_invoked_unconfirmed" } else { "aaep.tool_invoked" };
         let line = self.about(key, &activity.context, action);
         let call = Call {
             tool: tool_name(&action.tool),
@@ -506,10 +419,7 @@ impl Writer {
             ("tool", json!(call.tool)),
             ("tool_call_id", json!(call.id)),
             ("summary_normal", json!(line)),
-            (
-                "args_summary",
-                json!(text::for_people(&action.subject(), AAEP_TEXT_CHARS)),
-            ),
+            ("args_summary", json!(text::for_people(&action.subject(), AAEP_TEXT_CHARS))),
         ]);
         if let Some(gate) = gate {
             if unconfirmed {
@@ -544,20 +454,15 @@ impl Writer {
         if refused && !turn.tools.contains_key(action) {
             return;
         }
-        let call = match turn.tools.remove(action) {
-            Some(call) => call,
-            None => {
-                // The start was not seen: it is announced now, so that the end has something to end.
-                let missing = Action::unseen(action, tool);
-                self.invoked(activity, &missing, None, Confirmed::No, out);
-                match self
-                    .turn
-                    .as_mut()
-                    .and_then(|turn| turn.tools.remove(action))
-                {
-                    Some(call) => call,
-                    None => return,
-                }
+        let call = if let Some(call) = turn.tools.remove(action) {
+            call
+        } else {
+            // The start was not seen: it is announced now, so that the end has something to end.
+            let missing = Action::unseen(action, tool);
+            self.invoked(activity, &missing, None, Confirmed::No, out);
+            match self.turn.as_mut().and_then(|turn| turn.tools.remove(action)) {
+                Some(call) => call,
+                None => return,
             }
         };
         let (status, key) = match end.status {
@@ -576,9 +481,7 @@ impl Writer {
             fields.insert("duration_ms".into(), json!(ms.min(86_400_000)));
         }
         if end.status != Status::Success {
-            let words = end
-                .error
-                .map(|error| text::for_people(error, AAEP_TERSE_CHARS));
+            let words = end.error.map(|error| text::for_people(error, AAEP_TERSE_CHARS));
             let words = words.filter(|words| !words.is_empty()).unwrap_or(line);
             fields.insert("error_message".into(), json!(words));
         }
@@ -593,11 +496,7 @@ impl Writer {
         self.open(activity, out);
         self.close_output(activity, out);
         self.state(activity, State::AwaitingInput, None, out);
-        let seconds = ask
-            .deadline
-            .duration_since(activity.origin.time)
-            .as_secs()
-            .clamp(1, 86_400);
+        let seconds = ask.deadline.duration_since(activity.origin.time).as_secs().clamp(1, 86_400);
         let mut fields = object([
             ("reply_token", json!(self.token(activity, ask))),
             ("timeout_seconds", json!(seconds)),
@@ -643,30 +542,21 @@ impl Writer {
         fields: &mut Map<String, Value>,
     ) -> String {
         let irreversible = ask.gate.as_ref().is_some_and(|gate| gate.irreversible);
-        let key = if irreversible {
-            "aaep.consequence_irreversible"
-        } else {
-            "aaep.consequence"
-        };
+        let key = if irreversible { "aaep.consequence_irreversible" } else { "aaep.consequence" };
         let mut consequence = self.say(key, &[]);
         if let Some(gate) = &ask.gate {
             consequence.push(' ');
             consequence.push_str(&gate.reason);
             fields.insert("risk_level".into(), json!(gate.risk));
             fields.insert("irreversible".into(), json!(gate.irreversible));
-            let word = if gate.irreversible {
-                "irreversible"
-            } else {
-                "reversible"
-            };
+            let word = if gate.irreversible { "irreversible" } else { "reversible" };
             fields.insert("reversibility".into(), json!(word));
         }
-        let mut line = match &ask.action {
-            Some(action) => self.about("aaep.confirm", &activity.context, action),
-            None => {
-                let agent = activity.context.agent_title();
-                self.say("aaep.state_awaiting_input", &[("agent", agent)])
-            }
+        let mut line = if let Some(action) = &ask.action {
+            self.about("aaep.confirm", &activity.context, action)
+        } else {
+            let agent = activity.context.agent_title();
+            self.say("aaep.state_awaiting_input", &[("agent", agent)])
         };
         // The same thing asked twice at once is two questions, and must sound like two.
         let first = line.clone();
@@ -681,10 +571,7 @@ impl Writer {
         }
         fields.insert("action".into(), json!(line));
         fields.insert("summary_normal".into(), json!(line));
-        fields.insert(
-            "consequence".into(),
-            json!(text::for_people(&consequence, AAEP_TEXT_CHARS)),
-        );
+        fields.insert("consequence".into(), json!(text::for_people(&consequence, AAEP_TEXT_CHARS)));
         fields.insert("default_decision".into(), json!("reject"));
         fields.insert("allowed_replies".into(), json!(["accept", "reject"]));
         line
@@ -703,11 +590,8 @@ impl Writer {
             return;
         }
         self.close_output(activity, out);
-        let held = action.and_then(|action| {
-            self.turn
-                .as_mut()
-                .and_then(|turn| turn.held.remove(&action.id))
-        });
+        let held = action
+            .and_then(|action| self.turn.as_mut().and_then(|turn| turn.held.remove(&action.id)));
         if outcome == Outcome::Accepted {
             // Whatever was said in between, the wait is left by an explicit change of state.
             self.state(activity, State::AwaitingInput, None, out);
@@ -737,11 +621,7 @@ impl Writer {
         if let Some(turn) = &mut self.turn {
             if turn.tools.contains_key(&action.id) {
                 // It was announced as running; the refusal is its end.
-                let end = End {
-                    status: Status::Failure,
-                    error: Some(&line),
-                    ms: None,
-                };
+                let end = End { status: Status::Failure, error: Some(&line), ms: None };
                 self.ended(activity, &action.id.clone(), &action.tool, &end, out);
                 return;
             }
@@ -792,11 +672,7 @@ impl Writer {
             ("to_state", json!(to.name())),
             ("summary_normal", json!(line)),
         ]);
-        let urgency = if to == State::Deciding {
-            "normal"
-        } else {
-            "background"
-        };
+        let urgency = if to == State::Deciding { "normal" } else { "background" };
         self.push(activity, "state.changed", urgency, fields, out);
     }
 
@@ -808,12 +684,7 @@ impl Writer {
         fields: Map<String, Value>,
         out: &mut Vec<Value>,
     ) {
-        out.extend(self.event(Event {
-            kind,
-            urgency,
-            fields,
-            activity,
-        }));
+        out.extend(self.event(Event { kind, urgency, fields, activity }));
     }
 
     fn event(&mut self, event: Event<'_>) -> Option<Value> {
@@ -839,12 +710,7 @@ impl Writer {
                 "event_id",
                 json!(id::derive(
                     "evt_",
-                    &[
-                        "aaep",
-                        &origin.session,
-                        &origin.seq.to_string(),
-                        &n.to_string()
-                    ]
+                    &["aaep", &origin.session, &origin.seq.to_string(), &n.to_string()]
                 )),
             ),
             ("session_id", json!(turn.session_id)),
@@ -864,11 +730,7 @@ impl Writer {
     fn about(&self, key: &str, context: &Context, action: &Action) -> String {
         let subject = text::for_people(&action.subject(), 8_000);
         let agent = context.agent_title();
-        let values = [
-            ("agent", agent),
-            ("tool", action.tool.as_str()),
-            ("subject", &subject),
-        ];
+        let values = [("agent", agent), ("tool", action.tool.as_str()), ("subject", &subject)];
         self.say(key, &values)
     }
 
@@ -911,11 +773,7 @@ fn producer(context: &Context) -> Value {
 
 /// AAEP's required texts may not be empty; a person still has to be told that there was none.
 fn non_empty(text: String) -> String {
-    if text.is_empty() {
-        "-".to_owned()
-    } else {
-        text
-    }
+    if text.is_empty() { "-".to_owned() } else { text }
 }
 
 /// A name that fits AAEP's pattern for tools.
@@ -923,13 +781,7 @@ fn tool_name(name: &str) -> String {
     let mut fitting: String = name
         .chars()
         .take(255)
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-') {
-                c
-            } else {
-                '_'
-            }
-        })
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-') { c } else { '_' })
         .collect();
     if !fitting.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         fitting.insert(0, '_');
@@ -943,24 +795,13 @@ fn split(text: &str, limit: usize) -> Vec<&str> {
     let mut rest = text;
     while let Some((cut, _)) = rest.char_indices().nth(limit) {
         let mut cut = cut;
-        while cut > 0
-            && rest
-                .get(cut..)
-                .and_then(|r| r.chars().next())
-                .is_some_and(joins)
-        {
-            cut = rest
-                .get(..cut)
-                .and_then(|h| h.char_indices().last())
-                .map_or(0, |(at, _)| at);
+        while cut > 0 && rest.get(cut..).and_then(|r| r.chars().next()).is_some_and(joins) {
+            cut = rest.get(..cut).and_then(|h| h.char_indices().last()).map_or(0, |(at, _)| at);
         }
         let (piece, tail) = match rest.split_at_checked(cut) {
             Some(parts) if cut > 0 => parts,
             // A text of nothing but marks is cut anyway.
-            _ => match rest
-                .char_indices()
-                .nth(limit)
-                .and_then(|(at, _)| rest.split_at_checked(at))
+            _ => match rest.char_indices().nth(limit).and_then(|(at, _)| rest.split_at_checked(at))
             {
                 Some(parts) => parts,
                 None => break,
@@ -980,10 +821,7 @@ fn joins(character: char) -> bool {
 }
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
-    fields
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect()
+    fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 #[cfg(test)]

@@ -94,8 +94,15 @@ fn an_accepted_ask_is_announced_before_the_tool_runs() {
     assert_eq!(
         outline(&events),
         [
-            "session.started", "→thinking", "→awaiting_input", "awaiting.confirmation",
-            "→calling_tool", "tool.invoked", "tool.completed", "→thinking", "session.completed",
+            "session.started",
+            "→thinking",
+            "→awaiting_input",
+            "awaiting.confirmation",
+            "→calling_tool",
+            "tool.invoked",
+            "tool.completed",
+            "→thinking",
+            "session.completed",
         ]
     );
     assert_eq!(events[3]["default_decision"], "reject");
@@ -145,7 +152,8 @@ fn what_a_rule_refuses_never_runs() {
 #[test]
 fn long_output_is_split_at_the_limit_and_counted_in_characters() {
     let long = "e\u{301}".repeat(10_000);
-    let events = story(vec![What::Said { message: "m".to_owned(), text: long.clone(), last: true }]);
+    let events =
+        story(vec![What::Said { message: "m".to_owned(), text: long.clone(), last: true }]);
     let chunks: Vec<_> = events.iter().filter(|event| event.get("chunk").is_some()).collect();
     let joined: String = chunks.iter().map(|event| event["chunk"].as_str().unwrap()).collect();
     assert_eq!(joined, long);

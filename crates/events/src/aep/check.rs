@@ -93,32 +93,22 @@ rules! {
 /// Everything wrong with one message, seen alone.
 pub fn event(message: &Value) -> Vec<Finding> {
     let Some(object) = message.as_object() else {
-        return vec![JSON.at(
-            "",
-            format!("a message is an object, this is {}", shape::given(message)),
-        )];
+        return vec![
+            JSON.at("", format!("a message is an object, this is {}", shape::given(message))),
+        ];
     };
     let response = event::is_response(object);
-    let shape = if response {
-        &event::RESPONSE
-    } else {
-        &event::EVENT
-    };
+    let shape = if response { &event::RESPONSE } else { &event::EVENT };
     let issues = shape::compare(shape, object);
-    let mut findings: Vec<Finding> = issues
-        .into_iter()
-        .map(|issue| finding(issue, response))
-        .collect();
+    let mut findings: Vec<Finding> =
+        issues.into_iter().map(|issue| finding(issue, response)).collect();
     findings.extend(version(object));
     findings.extend(extension_keys(object));
     if response {
         findings.extend(updated_input(object));
         return findings;
     }
-    let name = object
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let name = object.get("type").and_then(Value::as_str).unwrap_or_default();
     let Some(kind) = Type::parse(name) else {
         findings.extend(unknown_type(name));
         return findings;
@@ -135,11 +125,7 @@ pub fn event(message: &Value) -> Vec<Finding> {
 }
 
 fn finding(issue: Issue, response: bool) -> Finding {
-    let Issue {
-        what,
-        pointer,
-        message,
-    } = issue;
+    let Issue { what, pointer, message } = issue;
     let rule: &'static Rule = match (what, pointer.as_str()) {
         (What::Null, _) => &NULL,
         (What::Foreign, _) => &UNKNOWN_FIELD,
@@ -165,14 +151,12 @@ fn version(object: &Map<String, Value>) -> Option<Finding> {
     if version == event::VERSION || version.is_empty() {
         return None;
     }
-    let minor = version
-        .strip_prefix("0.")
-        .and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
+    let minor =
+        version.strip_prefix("0.").and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
     Some(match minor {
-        Some(minor) if minor > 1 => NEWER.at(
-            "/aep_version",
-            format!("{} is newer than 0.1", quote(version)),
-        ),
+        Some(minor) if minor > 1 => {
+            NEWER.at("/aep_version", format!("{} is newer than 0.1", quote(version)))
+        }
         _ => VERSION.at("/aep_version", format!("{} is not 0.1", quote(version))),
     })
 }
@@ -186,11 +170,7 @@ fn extension_keys(object: &Map<String, Value>) -> Option<Finding> {
                 })
         })
     };
-    let key = object
-        .get("extensions")?
-        .as_object()?
-        .keys()
-        .find(|key| !fits(key))?;
+    let key = object.get("extensions")?.as_object()?.keys().find(|key| !fits(key))?;
     Some(EXTENSION.at(
         format!("/extensions{}", shape::pointer(key)),
         format!("{} is no extension key", quote(key)),
@@ -211,10 +191,8 @@ fn updated_input(object: &Map<String, Value>) -> Option<Finding> {
     control.get("updated_input")?;
     let behavior = control.get("behavior")?.as_str()?;
     (behavior != "allow").then(|| {
-        UPDATED_INPUT.at(
-            "/control/updated_input",
-            format!("{} cannot change the input", quote(behavior)),
-        )
+        UPDATED_INPUT
+            .at("/control/updated_input", format!("{} cannot change the input", quote(behavior)))
     })
 }
 
@@ -250,10 +228,9 @@ fn action(kind: Type, object: &Map<String, Value>, findings: &mut Vec<Finding>) 
         // A word outside the set was already found by the table.
         Some(status) if !["success", "failure", "timeout", "cancelled"].contains(&status) => {}
         Some(status) if !fitting.is_empty() && !fitting.contains(&status) => {
-            findings.push(STATUS.at(
-                "/action/status",
-                format!("{status} does not go with {}", kind.name()),
-            ));
+            findings.push(
+                STATUS.at("/action/status", format!("{status} does not go with {}", kind.name())),
+            );
         }
         None if !fitting.is_empty() => {
             findings.push(STATUS.at("/action/status", "the status is missing"));
@@ -261,9 +238,7 @@ fn action(kind: Type, object: &Map<String, Value>, findings: &mut Vec<Finding>) 
         _ => {}
     }
     if kind == Type::ActionDenied {
-        let outcome = object
-            .get("decision")
-            .and_then(|decision| word(decision, "outcome"));
+        let outcome = object.get("decision").and_then(|decision| word(decision, "outcome"));
         if outcome.as_deref() != Some("denied") {
             findings.push(DENIED.at("/decision/outcome", "the outcome is not denied"));
         }
@@ -274,18 +249,10 @@ fn content(kind: Type, object: &Map<String, Value>) -> Option<Finding> {
     let wanted = kind.content();
     let entries = object.get("content").and_then(Value::as_array);
     let is_wanted = |entry: &Value| {
-        entry
-            .get("type")
-            .and_then(Value::as_str)
-            .is_some_and(|word| wanted.contains(&word))
+        entry.get("type").and_then(Value::as_str).is_some_and(|word| wanted.contains(&word))
     };
     let found = wanted.is_empty() || entries.is_some_and(|entries| entries.iter().any(is_wanted));
-    (!found).then(|| {
-        CONTENT.at(
-            "/content",
-            format!("no entry of type {}", wanted.join(" or ")),
-        )
-    })
+    (!found).then(|| CONTENT.at("/content", format!("no entry of type {}", wanted.join(" or "))))
 }
 
 /// What can tell one subagent from another.
@@ -304,10 +271,7 @@ fn subagent(kind: Type, object: &Map<String, Value>) -> Option<Finding> {
     let known = IDENTITIES.iter().any(|pointer| {
         let mut steps = pointer.split('/').skip(1);
         let first = steps.next().and_then(|name| object.get(name));
-        steps
-            .try_fold(first, |value, step| Some(value?.get(step)))
-            .flatten()
-            .is_some()
+        steps.try_fold(first, |value, step| Some(value?.get(step))).flatten().is_some()
     });
     (!known).then(|| SUBAGENT.at("/session/parent", "nothing tells which subagent it is"))
 }

@@ -96,20 +96,12 @@ pub struct Answer {
 impl Answer {
     /// The answer of last resort: every known agent takes exit code 2 with a reason on stderr as a refusal.
     pub fn refusal(message: &str) -> Self {
-        Self {
-            exit: 2,
-            stdout: String::new(),
-            stderr: format!("{message}\n"),
-        }
+        Self { exit: 2, stdout: String::new(), stderr: format!("{message}\n") }
     }
 
     /// Nothing to say.
     pub fn silence() -> Self {
-        Self {
-            exit: 0,
-            stdout: String::new(),
-            stderr: String::new(),
-        }
+        Self { exit: 0, stdout: String::new(), stderr: String::new() }
     }
 }
 
@@ -138,10 +130,8 @@ impl Template {
             fill(&mut document, message);
             document.to_string()
         });
-        let stderr = self
-            .stderr
-            .as_ref()
-            .map(|line| format!("{}\n", line.replace("{message}", message)));
+        let stderr =
+            self.stderr.as_ref().map(|line| format!("{}\n", line.replace("{message}", message)));
         Answer {
             exit: self.exit,
             stdout: stdout.unwrap_or_default(),

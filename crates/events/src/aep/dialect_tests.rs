@@ -4,13 +4,7 @@ use super::*;
 use crate::aep::mapping::Agents;
 
 fn control(hook: &str) -> Control {
-    Agents::builtin()
-        .unwrap()
-        .find("claude-code")
-        .unwrap()
-        .control(hook)
-        .unwrap()
-        .clone()
+    Agents::builtin().unwrap().find("claude-code").unwrap().control(hook).unwrap().clone()
 }
 
 fn stdout(hook: &str, behavior: Behavior, message: &str) -> Value {
@@ -27,15 +21,10 @@ fn claude_code_is_answered_in_its_own_words() {
             "permissionDecisionReason": "because \"x\"",
         }})
     };
-    for (behavior, word) in [
-        (Behavior::Allow, "allow"),
-        (Behavior::Deny, "deny"),
-        (Behavior::Ask, "ask"),
-    ] {
-        assert_eq!(
-            stdout("PreToolUse", behavior, "because \"x\""),
-            decision(word)
-        );
+    for (behavior, word) in
+        [(Behavior::Allow, "allow"), (Behavior::Deny, "deny"), (Behavior::Ask, "ask")]
+    {
+        assert_eq!(stdout("PreToolUse", behavior, "because \"x\""), decision(word));
     }
     assert_eq!(
         stdout("PreToolUse", Behavior::Stop, "enough"),
@@ -47,21 +36,14 @@ fn claude_code_is_answered_in_its_own_words() {
 #[test]
 fn what_cannot_be_said_becomes_stricter_never_laxer() {
     let mute = Control::default();
-    for behavior in [
-        Behavior::Allow,
-        Behavior::Ask,
-        Behavior::Defer,
-        Behavior::Block,
-        Behavior::Stop,
-    ] {
+    for behavior in
+        [Behavior::Allow, Behavior::Ask, Behavior::Defer, Behavior::Block, Behavior::Stop]
+    {
         assert_eq!(mute.answer(behavior, "no").exit, 2, "{behavior:?}");
     }
     assert_eq!(mute.answer(Behavior::Continue, "no"), Answer::silence());
     let strict = control("PreToolUse");
-    assert_eq!(
-        strict.answer(Behavior::Block, "no"),
-        strict.answer(Behavior::Deny, "no")
-    );
+    assert_eq!(strict.answer(Behavior::Block, "no"), strict.answer(Behavior::Deny, "no"));
 }
 
 #[test]
@@ -70,16 +52,8 @@ fn every_hook_has_an_answer_without_a_gateway() {
     for agent in agents.iter() {
         for hook in agent.gated_hooks() {
             let fallback = agent.control(hook).unwrap().fallback.as_ref().unwrap();
-            assert_ne!(
-                fallback.exit, 0,
-                "{} {hook} would let the call through",
-                agent.name
-            );
+            assert_ne!(fallback.exit, 0, "{} {hook} would let the call through", agent.name);
         }
-        assert!(
-            agent
-                .control("NeverHeardOf")
-                .is_some_and(|control| control.fallback.is_some())
-        );
+        assert!(agent.control("NeverHeardOf").is_some_and(|control| control.fallback.is_some()));
     }
 }

@@ -94,17 +94,13 @@ impl Type {
 
     /// Whether it ends an action.
     pub fn ends_action(self) -> bool {
-        matches!(
-            self,
-            Self::ActionCompleted | Self::ActionFailed | Self::ActionDenied
-        )
+        matches!(self, Self::ActionCompleted | Self::ActionFailed | Self::ActionDenied)
     }
 }
 
 /// What a hook response may tell the agent to do.
-pub const BEHAVIORS: &[&str] = &[
-    "allow", "deny", "ask", "defer", "block", "continue", "stop", "abstain",
-];
+pub const BEHAVIORS: &[&str] =
+    &["allow", "deny", "ask", "defer", "block", "continue", "stop", "abstain"];
 
 /// Whether a message is a hook response: those travel among events and have no type.
 pub fn is_response(message: &serde_json::Map<String, serde_json::Value>) -> bool {
@@ -112,22 +108,11 @@ pub fn is_response(message: &serde_json::Map<String, serde_json::Value>) -> bool
 }
 
 const fn list(item: &'static Kind) -> Kind {
-    Kind::List {
-        min: 0,
-        max: usize::MAX,
-        distinct: false,
-        item,
-    }
+    Kind::List { min: 0, max: usize::MAX, distinct: false, item }
 }
 
-const SIZE: Kind = Kind::Number {
-    min: 0.0,
-    max: f64::MAX,
-};
-const COUNT: Kind = Kind::Integer {
-    min: 0,
-    max: i64::MAX,
-};
+const SIZE: Kind = Kind::Number { min: 0.0, max: f64::MAX };
+const COUNT: Kind = Kind::Integer { min: 0, max: i64::MAX };
 const TIME: Kind = Kind::Format {
     looks: "an RFC 3339 time with offset",
     fits: |text| crate::check::time::rfc3339(text).is_some(),
@@ -140,11 +125,7 @@ macro_rules! record {
 }
 
 /// What events and responses have in common.
-const CORE: &[Field] = &[
-    must("aep_version", NAME),
-    must("id", NAME),
-    must("time", TIME),
-];
+const CORE: &[Field] = &[must("aep_version", NAME), must("id", NAME), must("time", TIME)];
 
 pub(super) const EVENT: Shape = Shape {
     parts: &[
@@ -164,13 +145,7 @@ pub(super) const EVENT: Shape = Shape {
             may("content", list(&CONTENT)),
             may("attachments", list(&ATTACHMENT)),
             may("decision", DECISION),
-            may(
-                "metrics",
-                Kind::Each(&Kind::Number {
-                    min: f64::MIN,
-                    max: f64::MAX,
-                }),
-            ),
+            may("metrics", Kind::Each(&Kind::Number { min: f64::MIN, max: f64::MAX })),
             may("lifecycle", LIFECYCLE),
             may("extensions", Kind::Object),
         ],

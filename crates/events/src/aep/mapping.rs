@@ -160,10 +160,8 @@ enum Transform {
 }
 
 /// The mapping files that are embedded: name and text.
-const EMBEDDED: [(&str, &str); 1] = [(
-    "claude-code.yaml",
-    include_str!("../../agents/claude-code.yaml"),
-)];
+const EMBEDDED: [(&str, &str); 1] =
+    [("claude-code.yaml", include_str!("../../agents/claude-code.yaml"))];
 
 /// The known coding agents.
 #[derive(Debug)]
@@ -187,9 +185,7 @@ impl Agents {
 
     /// An agent by its install name or its AEP slug.
     pub fn find(&self, name: &str) -> Option<&Mapping> {
-        self.0
-            .iter()
-            .find(|mapping| mapping.name == name || mapping.agent == name)
+        self.0.iter().find(|mapping| mapping.name == name || mapping.agent == name)
     }
 
     /// All agents.
@@ -221,20 +217,15 @@ pub struct Stamp<'a> {
 impl Mapping {
     /// Loads a mapping from YAML; `file` is its name in messages.
     pub fn load(file: &str, yaml: &str) -> Result<Self, Error> {
-        let text: File = serde_saphyr::from_str(yaml).map_err(|source| Error::Yaml {
-            file: file.to_owned(),
-            source: Box::new(source),
-        })?;
+        let text: File = serde_saphyr::from_str(yaml)
+            .map_err(|source| Error::Yaml { file: file.to_owned(), source: Box::new(source) })?;
         let wrong = |rule: &str, message: String| Error::Rule {
             file: file.to_owned(),
             rule: rule.to_owned(),
             message,
         };
         if text.schema_version != "aep.mapping/v1" || text.completions > 1 {
-            return Err(wrong(
-                "-",
-                "schema_version must be aep.mapping/v1, x-mapping 1".into(),
-            ));
+            return Err(wrong("-", "schema_version must be aep.mapping/v1, x-mapping 1".into()));
         }
         if text.events.is_empty() {
             return Err(wrong("-", "events is empty".into()));
@@ -287,9 +278,7 @@ impl Mapping {
 
     /// The hooks that are answered in a way of their own; `*` is any other.
     pub fn hooks(&self) -> impl Iterator<Item = (&str, &Control)> {
-        self.control
-            .iter()
-            .map(|(hook, control)| (hook.as_str(), control))
+        self.control.iter().map(|(hook, control)| (hook.as_str(), control))
     }
 
     /// The hooks whose answer decides something.
@@ -325,10 +314,7 @@ impl Mapping {
             }
             events.push(self.envelope(&kind, hook, fields, stamp, 0));
         }
-        Mapped {
-            events,
-            gated: rule.is_some_and(|rule| rule.gated),
-        }
+        Mapped { events, gated: rule.is_some_and(|rule| rule.gated) }
     }
 
     fn envelope(
@@ -339,12 +325,10 @@ impl Mapping {
         stamp: &Stamp<'_>,
         n: usize,
     ) -> Value {
-        let id = crate::id::derive(
-            "evt_",
-            &[stamp.session, &stamp.seq.to_string(), &n.to_string()],
-        );
+        let id =
+            crate::id::derive("evt_", &[stamp.session, &stamp.seq.to_string(), &n.to_string()]);
         let mut event = Map::new();
-        event.insert("aep_version".into(), json!(super::write::VERSION));
+        event.insert("aep_version".into(), json!(super::event::VERSION));
         event.insert("id".into(), json!(id));
         event.insert("type".into(), json!(kind));
         event.insert("time".into(), json!(crate::event::time_text(stamp.time)));
@@ -374,20 +358,14 @@ fn compile(common: &BTreeMap<String, Spec>, body: Body) -> Result<Compiled, Stri
             check_pointer(pointer)?;
         }
     }
-    Ok(Compiled {
-        kind: body.canonical_event,
-        fields,
-        content: body.content,
-    })
+    Ok(Compiled { kind: body.canonical_event, fields, content: body.content })
 }
 
 fn check_pointer(pointer: &str) -> Result<(), String> {
     if pointer.is_empty() || pointer.starts_with('/') {
         Ok(())
     } else {
-        Err(format!(
-            "{pointer:?} is not a JSON Pointer: it must start with /"
-        ))
+        Err(format!("{pointer:?} is not a JSON Pointer: it must start with /"))
     }
 }
 
@@ -401,9 +379,7 @@ fn parse_transform(text: &str) -> Result<Transform, String> {
         .filter(|(_, group)| *group == "1")
         .map(|(pattern, _)| pattern)
         .ok_or_else(|| format!("unknown transform {text:?}: use to_string or regex:PATTERN:1"))?;
-    Regex::new(pattern)
-        .map(Transform::Capture)
-        .map_err(|error| error.to_string())
+    Regex::new(pattern).map(Transform::Capture).map_err(|error| error.to_string())
 }
 
 fn holds(payload: &Value, pointer: &str, condition: &Condition) -> bool {
@@ -411,16 +387,10 @@ fn holds(payload: &Value, pointer: &str, condition: &Condition) -> bool {
     match condition {
         Condition::Equals(wanted) => found == Some(wanted),
         Condition::Test(test) => {
-            let text = found.and_then(Value::as_str);
+            let word = found.and_then(Value::as_str);
             test.exists.is_none_or(|wanted| found.is_some() == wanted)
-                && test
-                    .prefix
-                    .as_ref()
-                    .is_none_or(|p| text.is_some_and(|t| t.starts_with(p)))
-                && test
-                    .r#in
-                    .as_ref()
-                    .is_none_or(|list| found.is_some_and(|v| list.contains(v)))
+                && test.prefix.as_ref().is_none_or(|p| word.is_some_and(|word| word.starts_with(p)))
+                && test.r#in.as_ref().is_none_or(|list| found.is_some_and(|v| list.contains(v)))
         }
     }
 }
@@ -495,9 +465,7 @@ fn put(target: &mut Map<String, Value>, path: &str, value: Value) {
             target.insert(path.to_owned(), value);
         }
         Some((head, rest)) => {
-            let inner = target
-                .entry(head)
-                .or_insert_with(|| Value::Object(Map::new()));
+            let inner = target.entry(head).or_insert_with(|| Value::Object(Map::new()));
             if let Value::Object(inner) = inner {
                 put(inner, rest, value);
             }

@@ -7,11 +7,7 @@ fn claude() -> Mapping {
 }
 
 fn stamp() -> Stamp<'static> {
-    Stamp {
-        session: "s_1",
-        seq: 7,
-        time: "2026-11-15T09:00:00Z".parse().unwrap(),
-    }
+    Stamp { session: "s_1", seq: 7, time: "2026-11-15T09:00:00Z".parse().unwrap() }
 }
 
 #[test]
@@ -56,11 +52,7 @@ fn a_stop_says_the_last_words_first() {
     let payload = json!({ "session_id": "abc", "last_assistant_message": "Done." });
     let kinds = |payload| {
         let mapped = claude().map("Stop", payload, &stamp());
-        mapped
-            .events
-            .iter()
-            .map(|event| event["type"].clone())
-            .collect::<Vec<_>>()
+        mapped.events.iter().map(|event| event["type"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(kinds(&payload), ["model.response", "agent.stop"]);
     assert_eq!(kinds(&json!({ "session_id": "abc" })), ["agent.stop"]);
@@ -83,10 +75,7 @@ fn an_unknown_hook_is_kept() {
 #[test]
 fn ids_do_not_depend_on_when_or_how_often() {
     let payload = json!({ "session_id": "abc", "last_assistant_message": "Done." });
-    assert_eq!(
-        claude().map("Stop", &payload, &stamp()),
-        claude().map("Stop", &payload, &stamp())
-    );
+    assert_eq!(claude().map("Stop", &payload, &stamp()), claude().map("Stop", &payload, &stamp()));
 }
 
 #[test]
@@ -94,16 +83,10 @@ fn mistakes_in_a_file_are_named_with_their_place() {
     let unknown =
         "schema_version: aep.mapping/v1\nagent: a\nevents:\n  - {id: x, source_evnt: y}\n";
     let error = Mapping::load("a.yaml", unknown).unwrap_err().to_string();
-    assert!(
-        error.contains("a.yaml") && error.contains("line 4"),
-        "{error}"
-    );
+    assert!(error.contains("a.yaml") && error.contains("line 4"), "{error}");
     let pointer = "schema_version: aep.mapping/v1\nagent: a\nevents:\n  - {id: x, source_event: y, canonical_event: z.z, fields: {a: {source: b}}}\n";
     let error = Mapping::load("a.yaml", pointer).unwrap_err().to_string();
-    assert!(
-        error.contains("rule x") && error.contains("JSON Pointer"),
-        "{error}"
-    );
+    assert!(error.contains("rule x") && error.contains("JSON Pointer"), "{error}");
 }
 
 /// The samples of the reference data, where they are there: each gives valid AEP of the type its index names.

@@ -19,11 +19,7 @@ impl Reader {
         let context = context(event);
         self.activities(event, gate)
             .into_iter()
-            .map(|what| Activity {
-                origin: origin.clone(),
-                context: context.clone(),
-                what,
-            })
+            .map(|what| Activity { origin: origin.clone(), context: context.clone(), what })
             .collect()
     }
 
@@ -32,20 +28,16 @@ impl Reader {
             return Vec::new();
         };
         match kind.as_str() {
-            "session.start" => vec![What::SessionStarted {
-                source: text(event, "/lifecycle/source"),
-            }],
+            "session.start" => {
+                vec![What::SessionStarted { source: text(event, "/lifecycle/source") }]
+            }
             "session.end" => {
                 self.turn_open = false;
-                vec![What::SessionEnded {
-                    reason: text(event, "/lifecycle/reason"),
-                }]
+                vec![What::SessionEnded { reason: text(event, "/lifecycle/reason") }]
             }
             "prompt.submitted" => {
                 self.turn_open = true;
-                vec![What::TurnStarted {
-                    request: content(event),
-                }]
+                vec![What::TurnStarted { request: content(event) }]
             }
             "agent.start" if !self.turn_open => {
                 self.turn_open = true;
@@ -53,31 +45,23 @@ impl Reader {
             }
             "agent.stop" if self.turn_open => {
                 self.turn_open = false;
-                vec![What::TurnEnded {
-                    ending: Ending::Completed,
-                }]
+                vec![What::TurnEnded { ending: Ending::Completed }]
             }
             "agent.error" if self.turn_open => {
                 self.turn_open = false;
                 let message = content(event)
                     .or_else(|| text(event, "/lifecycle/reason"))
                     .unwrap_or_else(|| "unknown".to_owned());
-                vec![What::TurnEnded {
-                    ending: Ending::Failed { message },
-                }]
+                vec![What::TurnEnded { ending: Ending::Failed { message } }]
             }
             "agent.start" | "agent.stop" => Vec::new(),
             "model.response" => said(event, true),
             "model.delta" => said(event, false),
-            "model.thought" => content(event)
-                .map(|text| What::Thought { text })
-                .into_iter()
-                .collect(),
+            "model.thought" => {
+                content(event).map(|text| What::Thought { text }).into_iter().collect()
+            }
             "action.requested" => action(event)
-                .map(|action| What::ActionRequested {
-                    action,
-                    gate: gate.cloned(),
-                })
+                .map(|action| What::ActionRequested { action, gate: gate.cloned() })
                 .into_iter()
                 .collect(),
             "action.completed" | "action.failed" => ended(event, &kind).into_iter().collect(),
@@ -89,15 +73,11 @@ impl Reader {
                 })
                 .into_iter()
                 .collect(),
-            "notification.sent" => content(event)
-                .map(|text| What::Notified { text })
-                .into_iter()
-                .collect(),
+            "notification.sent" => {
+                content(event).map(|text| What::Notified { text }).into_iter().collect()
+            }
             // The question is also a tool call; the ask is opened by the gate, with a token and a deadline.
-            _ => vec![What::Other {
-                kind,
-                text: content(event),
-            }],
+            _ => vec![What::Other { kind, text: content(event) }],
         }
     }
 }
@@ -162,8 +142,7 @@ fn ended(event: &Value, kind: &str) -> Option<What> {
                 clippy::cast_sign_loss,
                 reason = "the cast saturates, which is what an absurd duration deserves"
             )]
-            ms.as_u64()
-                .or_else(|| ms.as_f64().map(|ms| ms.max(0.0) as u64))
+            ms.as_u64().or_else(|| ms.as_f64().map(|ms| ms.max(0.0) as u64))
         }),
     })
 }
@@ -177,26 +156,16 @@ fn said(event: &Value, last: bool) -> Vec<What> {
         Some(turn) if !last => format!("{turn}.delta"),
         _ => text(event, "/id").unwrap_or_default(),
     };
-    vec![What::Said {
-        message,
-        text: spoken,
-        last,
-    }]
+    vec![What::Said { message, text: spoken, last }]
 }
 
 fn content(event: &Value) -> Option<String> {
     let entries = event.get("content")?.as_array()?;
-    let texts: Vec<&str> = entries
-        .iter()
-        .filter_map(|entry| entry.get("text"))
-        .filter_map(Value::as_str)
-        .collect();
+    let texts: Vec<&str> =
+        entries.iter().filter_map(|entry| entry.get("text")).filter_map(Value::as_str).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
 fn text(event: &Value, pointer: &str) -> Option<String> {
-    event
-        .pointer(pointer)
-        .and_then(Value::as_str)
-        .map(str::to_owned)
+    event.pointer(pointer).and_then(Value::as_str).map(str::to_owned)
 }

@@ -105,16 +105,9 @@ impl Sequence {
 
     fn event(&mut self, id: &str, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
         let text = |outer: &str, inner: &str| {
-            object
-                .get(outer)
-                .and_then(|value| value.get(inner))
-                .and_then(Value::as_str)
-                .map(key)
+            object.get(outer).and_then(|value| value.get(inner)).and_then(Value::as_str).map(key)
         };
-        let kind = object
-            .get("type")
-            .and_then(Value::as_str)
-            .and_then(Type::from_alias);
+        let kind = object.get("type").and_then(Value::as_str).and_then(Type::from_alias);
         let agent = text("agent", "slug").unwrap_or_default();
         let session = text("session", "id").or_else(|| text("session", "conversation_id"));
         if let Some(session) = &session {
@@ -125,13 +118,7 @@ impl Sequence {
         if let (Some(kind), Some(action)) = (kind.filter(|kind| kind.is_action()), &action) {
             self.action(kind, action, findings);
         }
-        self.requests.first(
-            id,
-            Request {
-                action,
-                answered: false,
-            },
-        );
+        self.requests.first(id, Request { action, answered: false });
     }
 
     fn bounds(&mut self, kind: Option<Type>, session: (&str, &str), findings: &mut Vec<Finding>) {
@@ -150,11 +137,7 @@ impl Sequence {
         let complete = !self.actions.forgot();
         let ends = kind.ends_action();
         let denied = kind == Type::ActionDenied;
-        let fresh = Action {
-            ended: ends,
-            denied,
-            refused_by_response: false,
-        };
+        let fresh = Action { ended: ends, denied, refused_by_response: false };
         let Some(action) = self.actions.first(id, fresh) else {
             // A denial may be all that an audit stream tells of an action.
             if ends && !denied && complete {
@@ -199,12 +182,8 @@ impl Sequence {
         {
             findings.push(OTHER_ACTION.at("/action_id", "the event was not about this action"));
         }
-        let behavior = object
-            .get("control")
-            .and_then(|control| control.get("behavior"));
-        let refused = behavior
-            .and_then(Value::as_str)
-            .map(|word| matches!(word, "deny" | "stop"));
+        let behavior = object.get("control").and_then(|control| control.get("behavior"));
+        let refused = behavior.and_then(Value::as_str).map(|word| matches!(word, "deny" | "stop"));
         if let (Some(action), Some(refused)) =
             (asked.and_then(|id| self.actions.get_mut(id)), refused)
             && !action.ended

@@ -4,10 +4,7 @@ use super::*;
 
 fn play(messages: &[Value]) -> Vec<&'static str> {
     let mut sequence = Sequence::default();
-    let found: Vec<Finding> = messages
-        .iter()
-        .flat_map(|message| sequence.step(message))
-        .collect();
+    let found: Vec<Finding> = messages.iter().flat_map(|message| sequence.step(message)).collect();
     found.into_iter().map(|finding| finding.rule.code).collect()
 }
 
@@ -35,10 +32,7 @@ fn action_ids_are_only_unique_inside_a_session() {
 #[test]
 fn a_redelivery_is_not_an_event_of_its_own() {
     let (first, end) = (action("1", "requested", "s"), action("2", "completed", "s"));
-    assert_eq!(
-        play(&[first.clone(), first.clone(), end.clone(), end, first]),
-        CLEAN
-    );
+    assert_eq!(play(&[first.clone(), first.clone(), end.clone(), end, first]), CLEAN);
 }
 
 #[test]
@@ -51,11 +45,8 @@ fn what_the_answer_was_is_held_against_what_happened() {
         ("allow", "completed", vec![]),
         ("abstain", "completed", vec![]),
     ] {
-        let events = [
-            action("1", "requested", "s"),
-            response("2", "1", behavior),
-            action("3", end, "s"),
-        ];
+        let events =
+            [action("1", "requested", "s"), response("2", "1", behavior), action("3", end, "s")];
         assert_eq!(play(&events), expected, "{behavior} {end}");
     }
 }
@@ -74,19 +65,13 @@ fn a_second_answer_may_overrule_the_first() {
 #[test]
 fn a_denial_alone_is_enough_for_an_audit_stream() {
     assert_eq!(play(&[action("1", "denied", "s")]), CLEAN);
-    assert_eq!(
-        play(&[action("1", "denied", "s"), action("2", "completed", "s")]),
-        ["AEP-SEQ-04"]
-    );
+    assert_eq!(play(&[action("1", "denied", "s"), action("2", "completed", "s")]), ["AEP-SEQ-04"]);
 }
 
 #[test]
 fn what_was_forgotten_causes_no_false_finding() {
-    let mut sequence = Sequence {
-        actions: Recent::new(8),
-        requests: Recent::new(8),
-        ..Sequence::default()
-    };
+    let mut sequence =
+        Sequence { actions: Recent::new(8), requests: Recent::new(8), ..Sequence::default() };
     let event = |id: usize, kind: &str, action: usize| json!({"id": id.to_string(), "type": format!("action.{kind}"), "agent": {"slug": "k"}, "action": {"id": action.to_string()}});
     for number in 0..20 {
         assert_eq!(sequence.step(&event(number, "requested", number)), []);

@@ -9,14 +9,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::event::VERSION;
 use crate::activity::{
     Action, ActionKind, Activity, AskKind, Decision, Ending, Gate, Outcome, Status, What,
 };
 use crate::event::time_text;
 use crate::id;
-
-/// The version written into every event.
-pub const VERSION: &str = "0.1";
 
 /// Writes one session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -161,7 +159,7 @@ impl Writer {
                     Some(text) => content("notification", text),
                     None => Map::new(),
                 };
-                let safe = kind.contains('.').then_some(kind.as_str()).unwrap_or("x.other");
+                let safe = if kind.contains('.') { kind.as_str() } else { "x.other" };
                 self.event(activity, safe, extra, &mut out);
             }
         }
@@ -188,7 +186,8 @@ impl Writer {
             "time": time_text(activity.origin.time),
         });
         let words = (behavior, gate.reason.as_str());
-        self.response(activity, &request.event, Some(&request.id), words, decision, out);
+        let to = (request.event.as_str(), Some(request.id.as_str()));
+        self.response(activity, to, words, decision, out);
         if gate.decision == Decision::Deny {
             let why = ("auto-policy", Some(gate.reason.as_str()), Some(gate.rule.as_str()));
             self.denied(activity, action, why, out);
@@ -200,9 +199,10 @@ impl Writer {
         if let Some(request) = self.open.get(&action.id) {
             return request.clone();
         }
-        let id = match self.closed.known.contains(&action.id) {
-            true => self.next_id(activity, "act_"),
-            false => action.id.clone(),
+        let id = if self.closed.known.contains(&action.id) {
+            self.next_id(activity, "act_")
+        } else {
+            action.id.clone()
         };
         let named = Action { id: id.clone(), ..action.clone() };
         let event = self.event(activity, "action.requested", action_fields(&named), out);
@@ -238,7 +238,8 @@ impl Writer {
             decision.insert("reason".into(), json!(message));
         }
         let words = message.unwrap_or_default();
-        self.response(activity, &request, id.as_deref(), (behavior, words), decision, out);
+        let to = (request.as_str(), id.as_deref());
+        self.response(activity, to, (behavior, words), decision, out);
         if let (Some(action), Outcome::Rejected | Outcome::Expired) = (action, outcome) {
             self.denied(activity, action, (by, message, None), out);
         }
@@ -329,8 +330,7 @@ impl Writer {
     fn response(
         &mut self,
         activity: &Activity,
-        request: &str,
-        action: Option<&str>,
+        (request, action): (&str, Option<&str>),
         (behavior, message): (&str, &str),
         decision: Value,
         out: &mut Vec<Value>,

@@ -71,15 +71,11 @@ rules! {
 /// Everything wrong with one message, seen alone.
 pub fn event(message: &Value) -> Vec<Finding> {
     let Some(object) = message.as_object() else {
-        return vec![JSON.at(
-            "",
-            format!("an event is an object, this is {}", shape::given(message)),
-        )];
+        return vec![
+            JSON.at("", format!("an event is an object, this is {}", shape::given(message))),
+        ];
     };
-    let Some(name) = object
-        .get("type")
-        .and_then(Value::as_str)
-        .filter(|name| !name.is_empty())
+    let Some(name) = object.get("type").and_then(Value::as_str).filter(|name| !name.is_empty())
     else {
         return vec![TYPE.at("/type", "the type is missing")];
     };
@@ -87,10 +83,7 @@ pub fn event(message: &Value) -> Vec<Finding> {
         return vec![unknown(name)];
     };
     let issues = shape::compare(kind.shape(), object);
-    let mut findings: Vec<Finding> = issues
-        .into_iter()
-        .map(|issue| finding(kind, issue))
-        .collect();
+    let mut findings: Vec<Finding> = issues.into_iter().map(|issue| finding(kind, issue)).collect();
     match kind {
         Type::RunStarted => findings.extend(version(object)),
         Type::RunFinished => {
@@ -107,9 +100,7 @@ fn unknown(name: &str) -> Finding {
         return RETIRED_TYPE.at("/type", format!("{name} is now {now}"));
     }
     let squeezed = |text: &str| text.replace('_', "").to_ascii_lowercase();
-    let meant = Type::ALL
-        .into_iter()
-        .find(|kind| squeezed(kind.name()) == squeezed(name));
+    let meant = Type::ALL.into_iter().find(|kind| squeezed(kind.name()) == squeezed(name));
     let message = match meant {
         Some(kind) => format!("{} is not known; {} is meant", quote(name), kind.name()),
         None => format!("{} is not known", quote(name)),
@@ -118,11 +109,7 @@ fn unknown(name: &str) -> Finding {
 }
 
 fn finding(kind: Type, issue: Issue) -> Finding {
-    let Issue {
-        what,
-        pointer,
-        message,
-    } = issue;
+    let Issue { what, pointer, message } = issue;
     let in_patch = match kind {
         Type::StateDelta => pointer.starts_with("/delta/"),
         Type::ActivityDelta => pointer.starts_with("/patch/"),
@@ -151,22 +138,15 @@ fn version(object: &Map<String, Value>) -> Option<Finding> {
         return None;
     }
     let number = |part: &str| {
-        part.bytes()
-            .all(|byte| byte.is_ascii_digit())
-            .then(|| part.parse::<u32>().ok())?
+        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<u32>().ok())?
     };
-    let parsed = declared
-        .split_once('.')
-        .and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
+    let parsed =
+        declared.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
     Some(match parsed {
-        Some((1, _)) => NEWER.at(
-            "/protocolVersion",
-            format!("{} is newer than 1.0", quote(declared)),
-        ),
-        _ => VERSION.at(
-            "/protocolVersion",
-            format!("{} is no version 1.x", quote(declared)),
-        ),
+        Some((1, _)) => {
+            NEWER.at("/protocolVersion", format!("{} is newer than 1.0", quote(declared)))
+        }
+        _ => VERSION.at("/protocolVersion", format!("{} is no version 1.x", quote(declared))),
     })
 }
 
@@ -176,9 +156,7 @@ fn outcome<'a>(object: &'a Map<String, Value>, kind: &str) -> Option<&'a Value> 
 }
 
 fn interrupts(object: &Map<String, Value>) -> Option<Finding> {
-    let interrupts = outcome(object, "interrupt")?
-        .get("interrupts")?
-        .as_array()?;
+    let interrupts = outcome(object, "interrupt")?.get("interrupts")?.as_array()?;
     let mut seen = std::collections::HashSet::new();
     let twice = interrupts
         .iter()
@@ -186,10 +164,10 @@ fn interrupts(object: &Map<String, Value>) -> Option<Finding> {
         .filter_map(|(index, interrupt)| Some((index, interrupt.get("id")?.as_str()?)))
         .find(|(_, id)| !seen.insert(*id))?;
     let (index, id) = twice;
-    Some(SAME_INTERRUPT.at(
-        format!("/outcome/interrupts/{index}/id"),
-        format!("{} is there twice", quote(id)),
-    ))
+    Some(
+        SAME_INTERRUPT
+            .at(format!("/outcome/interrupts/{index}/id"), format!("{} is there twice", quote(id))),
+    )
 }
 
 fn cancelled(object: &Map<String, Value>) -> Option<Finding> {

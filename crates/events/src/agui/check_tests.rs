@@ -3,10 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn codes(message: &Value) -> Vec<(&'static str, String)> {
-    event(message)
-        .into_iter()
-        .map(|finding| (finding.rule.code, finding.pointer))
-        .collect()
+    event(message).into_iter().map(|finding| (finding.rule.code, finding.pointer)).collect()
 }
 
 #[test]
@@ -32,10 +29,7 @@ fn old_documents_mislead_in_known_ways() {
             json!({"type": "STATE_SNAPSHOT", "state": {}}),
             vec![("AGUI-EVT-10", "/state"), ("AGUI-EVT-05", "/snapshot")],
         ),
-        (
-            json!({"type": "STATE_DELTA", "delta": {}}),
-            vec![("AGUI-EVT-06", "/delta")],
-        ),
+        (json!({"type": "STATE_DELTA", "delta": {}}), vec![("AGUI-EVT-06", "/delta")]),
         (
             json!({"type": "ACTIVITY_DELTA", "messageId": "a", "activityType": "x", "delta": []}),
             vec![("AGUI-EVT-10", "/delta"), ("AGUI-EVT-05", "/patch")],
@@ -61,10 +55,8 @@ fn old_documents_mislead_in_known_ways() {
             vec![("AGUI-EVT-10", "/subagentRunId")],
         ),
     ] {
-        let expected: Vec<_> = expected
-            .into_iter()
-            .map(|(code, pointer)| (code, pointer.to_owned()))
-            .collect();
+        let expected: Vec<_> =
+            expected.into_iter().map(|(code, pointer)| (code, pointer.to_owned())).collect();
         assert_eq!(codes(&message), expected, "{message}");
     }
 }
@@ -117,10 +109,7 @@ fn messages_are_checked_down_to_their_parts() {
         ("AGUI-EVT-06", "/messages/2/toolCalls/0/function/arguments"),
         ("AGUI-EVT-06", "/messages/3/content"),
     ];
-    assert_eq!(
-        codes(&message),
-        expected.map(|(code, pointer)| (code, pointer.to_owned()))
-    );
+    assert_eq!(codes(&message), expected.map(|(code, pointer)| (code, pointer.to_owned())));
 }
 
 #[test]
@@ -135,10 +124,6 @@ fn versions_are_told_apart() {
         ("", Some("AGUI-EVT-12")),
     ] {
         let message = json!({"type": "RUN_STARTED", "threadId": "t", "runId": "r", "protocolVersion": version});
-        assert_eq!(
-            codes(&message).first().map(|(code, _)| *code),
-            code,
-            "{version}"
-        );
+        assert_eq!(codes(&message).first().map(|(code, _)| *code), code, "{version}");
     }
 }

@@ -34,11 +34,7 @@ impl Reader {
             ..Context::default()
         };
         what.into_iter()
-            .map(|what| Activity {
-                origin: origin.clone(),
-                context: context.clone(),
-                what,
-            })
+            .map(|what| Activity { origin: origin.clone(), context: context.clone(), what })
             .collect()
     }
 
@@ -50,24 +46,18 @@ impl Reader {
             "RUN_STARTED" => {
                 self.thread = text(event, "threadId");
                 self.run = text(event, "runId");
-                vec![What::TurnStarted {
-                    request: last_request(event),
-                }]
+                vec![What::TurnStarted { request: last_request(event) }]
             }
             "RUN_FINISHED" => {
                 let ending = match event.pointer("/outcome/type").and_then(Value::as_str) {
-                    Some("cancelled") => Ending::Cancelled {
-                        by: "producer".to_owned(),
-                    },
+                    Some("cancelled") => Ending::Cancelled { by: "producer".to_owned() },
                     _ => Ending::Completed,
                 };
                 vec![What::TurnEnded { ending }]
             }
             "RUN_ERROR" => {
                 let message = text(event, "message").unwrap_or_default();
-                vec![What::TurnEnded {
-                    ending: Ending::Failed { message },
-                }]
+                vec![What::TurnEnded { ending: Ending::Failed { message } }]
             }
             "TEXT_MESSAGE_START" => {
                 let by_person = text(event, "role").is_some_and(|role| role == "user");
@@ -83,16 +73,9 @@ impl Reader {
                 };
                 match self.messages.remove(&id) {
                     Some(Some(request)) => {
-                        vec![What::Other {
-                            kind: "user.message".to_owned(),
-                            text: Some(request),
-                        }]
+                        vec![What::Other { kind: "user.message".to_owned(), text: Some(request) }]
                     }
-                    _ => vec![What::Said {
-                        message: id,
-                        text: String::new(),
-                        last: true,
-                    }],
+                    _ => vec![What::Said { message: id, text: String::new(), last: true }],
                 }
             }
             "TOOL_CALL_START" => {
@@ -115,10 +98,7 @@ impl Reader {
                 let Some(id) = text(event, "toolCallId") else {
                     return Vec::new();
                 };
-                let tool = self
-                    .pending
-                    .remove(&id)
-                    .unwrap_or_else(|| "unknown".to_owned());
+                let tool = self.pending.remove(&id).unwrap_or_else(|| "unknown".to_owned());
                 vec![What::ActionEnded {
                     id,
                     tool,
@@ -128,10 +108,9 @@ impl Reader {
                     duration_ms: None,
                 }]
             }
-            "REASONING_MESSAGE_CONTENT" => text(event, "delta")
-                .map(|text| What::Thought { text })
-                .into_iter()
-                .collect(),
+            "REASONING_MESSAGE_CONTENT" => {
+                text(event, "delta").map(|text| What::Thought { text }).into_iter().collect()
+            }
             _ => vec![What::Other { kind, text: None }],
         }
     }
@@ -144,11 +123,7 @@ impl Reader {
             request.push_str(&delta);
             return Vec::new();
         }
-        vec![What::Said {
-            message: id,
-            text: delta,
-            last: false,
-        }]
+        vec![What::Said { message: id, text: delta, last: false }]
     }
 
     fn called(&mut self, event: &Value) -> Vec<What> {
@@ -161,10 +136,7 @@ impl Reader {
         self.pending.insert(id.clone(), name.clone());
         // Arguments that are not JSON are kept as the text they are.
         let input = serde_json::from_str(&arguments).unwrap_or(Value::String(arguments));
-        let action = Action {
-            input: Some(input),
-            ..Action::unseen(&id, &name)
-        };
+        let action = Action { input: Some(input), ..Action::unseen(&id, &name) };
         vec![What::ActionRequested { action, gate: None }]
     }
 }

@@ -129,25 +129,17 @@ impl Sequence {
 
     /// Everything that is wrong because the stream ends here.
     pub fn finish(&mut self) -> Vec<Finding> {
-        let open = std::mem::take(&mut self.open)
-            .into_iter()
-            .filter(|run| !run.headless);
-        open.map(|run| TRUNCATED.at("", format!("the run {} has no end", quote(&run.id))))
-            .collect()
+        let open = std::mem::take(&mut self.open).into_iter().filter(|run| !run.headless);
+        open.map(|run| TRUNCATED.at("", format!("the run {} has no end", quote(&run.id)))).collect()
     }
 
     fn start(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
         let name = |field: &str| text(object, field).map(key).unwrap_or_default();
         let run = Run::started(name("threadId"), name("runId"));
-        if self
-            .open
-            .iter()
-            .any(|open| !open.headless && open.thread == run.thread)
-        {
+        if self.open.iter().any(|open| !open.headless && open.thread == run.thread) {
             findings.push(NESTED.at("/type", "a run of this thread is still active"));
         }
-        self.open
-            .retain(|open| !open.headless && open.thread != run.thread);
+        self.open.retain(|open| !open.headless && open.thread != run.thread);
         if self.open.len() >= RUNS {
             self.open.remove(0);
         }
@@ -192,10 +184,7 @@ fn after(ended: Ended, kind: Type) -> Finding {
         Ended::Finished => &AFTER_FINISH,
         Ended::Errored => &AFTER_ERROR,
     };
-    rule.at(
-        "/type",
-        format!("{} comes after the end of the run", kind.name()),
-    )
+    rule.at("/type", format!("{} comes after the end of the run", kind.name()))
 }
 
 fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a str> {

@@ -4,10 +4,7 @@ use super::*;
 
 fn play(events: &[Value]) -> Vec<&'static str> {
     let mut sequence = Sequence::default();
-    let mut found: Vec<Finding> = events
-        .iter()
-        .flat_map(|event| sequence.step(event))
-        .collect();
+    let mut found: Vec<Finding> = events.iter().flat_map(|event| sequence.step(event)).collect();
     found.extend(sequence.finish());
     found.into_iter().map(|finding| finding.rule.code).collect()
 }
@@ -57,40 +54,22 @@ fn runs_of_several_threads_may_overlap_in_one_recording() {
         finished("b", "1"),
     ];
     assert_eq!(play(&events), CLEAN);
-    assert_eq!(
-        play(&[started("a", "1"), started("b", "1"), finished("b", "1")]),
-        ["AGUI-SEQ-26"]
-    );
+    assert_eq!(play(&[started("a", "1"), started("b", "1"), finished("b", "1")]), ["AGUI-SEQ-26"]);
 }
 
 #[test]
 fn a_missing_start_is_reported_once() {
     let custom = json!({"type": "CUSTOM", "name": "n", "value": 1});
-    assert_eq!(
-        play(&[custom.clone(), custom.clone(), finished("t", "r")]),
-        ["AGUI-SEQ-03"]
-    );
-    assert_eq!(
-        play(&[custom.clone(), started("t", "r"), finished("t", "r")]),
-        ["AGUI-SEQ-03"]
-    );
-    assert_eq!(
-        play(&[finished("t", "r"), custom]),
-        ["AGUI-SEQ-03", "AGUI-SEQ-02"]
-    );
+    assert_eq!(play(&[custom.clone(), custom.clone(), finished("t", "r")]), ["AGUI-SEQ-03"]);
+    assert_eq!(play(&[custom.clone(), started("t", "r"), finished("t", "r")]), ["AGUI-SEQ-03"]);
+    assert_eq!(play(&[finished("t", "r"), custom]), ["AGUI-SEQ-03", "AGUI-SEQ-02"]);
 }
 
 #[test]
 fn unknown_types_change_nothing() {
     let unknown = json!({"type": "NOVELTY"});
     assert_eq!(
-        play(&[
-            unknown.clone(),
-            started("t", "r"),
-            unknown.clone(),
-            finished("t", "r"),
-            unknown
-        ]),
+        play(&[unknown.clone(), started("t", "r"), unknown.clone(), finished("t", "r"), unknown]),
         CLEAN
     );
 }
@@ -114,45 +93,15 @@ fn chunks_follow_their_lanes() {
     let tagged = json!({"type": "CUSTOM", "name": "n", "value": 1, "subagentRunId": "s"});
     let raw = json!({"type": "RAW", "event": 1});
     for (events, expected) in [
-        (
-            vec![
-                chunk(Some("m"), None),
-                chunk(None, None),
-                raw,
-                chunk(None, None),
-            ],
-            vec![],
-        ),
+        (vec![chunk(Some("m"), None), chunk(None, None), raw, chunk(None, None)], vec![]),
         (vec![chunk(None, None)], vec!["AGUI-SEQ-25"]),
+        (vec![chunk(Some("m"), None), tick.clone(), chunk(None, None)], vec!["AGUI-SEQ-25"]),
+        (vec![chunk(Some("m"), None), tagged, chunk(None, None)], vec![]),
+        (vec![chunk(Some("m"), Some("s")), tick, chunk(None, None)], vec![]),
+        (vec![chunk(Some("m"), Some("s")), chunk(Some("m"), Some("z"))], vec!["AGUI-SEQ-19"]),
+        (vec![chunk(Some("m"), None), chunk(Some("n"), None), chunk(Some("m"), None)], vec![]),
         (
-            vec![chunk(Some("m"), None), tick.clone(), chunk(None, None)],
-            vec!["AGUI-SEQ-25"],
-        ),
-        (
-            vec![chunk(Some("m"), None), tagged, chunk(None, None)],
-            vec![],
-        ),
-        (
-            vec![chunk(Some("m"), Some("s")), tick, chunk(None, None)],
-            vec![],
-        ),
-        (
-            vec![chunk(Some("m"), Some("s")), chunk(Some("m"), Some("z"))],
-            vec!["AGUI-SEQ-19"],
-        ),
-        (
-            vec![
-                chunk(Some("m"), None),
-                chunk(Some("n"), None),
-                chunk(Some("m"), None),
-            ],
-            vec![],
-        ),
-        (
-            vec![
-                chunk(Some("m"), None),
-                json!({"type": "TOOL_CALL_CHUNK", "toolCallId": "c"}),
-            ],
+            vec![chunk(Some("m"), None), json!({"type": "TOOL_CALL_CHUNK", "toolCallId": "c"})],
             vec!["AGUI-SEQ-25"],
         ),
         (
@@ -192,8 +141,5 @@ fn an_error_ends_a_run_whatever_is_open() {
     let open = json!({"type": "TEXT_MESSAGE_START", "messageId": "m"});
     let error = json!({"type": "RUN_ERROR", "message": "x"});
     assert_eq!(play(&[started("t", "r"), open, error.clone()]), CLEAN);
-    assert_eq!(
-        play(&[started("t", "r"), error.clone(), error]),
-        ["AGUI-SEQ-01"]
-    );
+    assert_eq!(play(&[started("t", "r"), error.clone(), error]), ["AGUI-SEQ-01"]);
 }

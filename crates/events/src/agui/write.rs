@@ -13,12 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::event::PROTOCOL_VERSION;
 use crate::activity::{Action, Activity, Ask, Decision, Ending, Outcome, What};
 use crate::event::time_text;
 use crate::{id, text};
 
-/// The protocol version written into every run.
-pub const VERSION: &str = "1.0";
 /// The activity type under which an open ask is shown.
 pub const ASK: &str = "banister.ask";
 
@@ -69,7 +68,7 @@ impl Writer {
         self.called.clone_from(&history.called);
         let mut out = vec![json!({
             "type": "RUN_STARTED", "threadId": self.thread, "runId": self.run,
-            "protocolVersion": VERSION,
+            "protocolVersion": PROTOCOL_VERSION,
         })];
         if !history.messages.is_empty() {
             out.push(json!({ "type": "MESSAGES_SNAPSHOT", "messages": history.messages() }));
@@ -90,9 +89,7 @@ impl Writer {
             self.close_text(&mut out);
         }
         match &activity.what {
-            What::TurnStarted {
-                request: Some(request),
-            } => {
+            What::TurnStarted { request: Some(request) } => {
                 let id = message_id(activity, "req");
                 out.push(json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": "user" }));
                 out.push(content(&id, request));
@@ -100,11 +97,9 @@ impl Writer {
             }
             What::TurnEnded { ending } => self.finish(Some(ending), &mut out),
             What::SessionEnded { .. } => self.finish(None, &mut out),
-            What::Said {
-                message,
-                text,
-                last,
-            } => self.said(activity, message, text, *last, &mut out),
+            What::Said { message, text, last } => {
+                self.said(activity, message, text, *last, &mut out);
+            }
             What::ActionRequested { action, gate } => {
                 self.called(action, &mut out);
                 if let Some(gate) = gate.as_ref().filter(|gate| gate.decision == Decision::Deny) {
@@ -113,20 +108,9 @@ impl Writer {
             }
             What::ActionDenied { action, reason, .. } => {
                 self.called(action, &mut out);
-                self.refuse(
-                    activity,
-                    &action.id,
-                    reason.as_deref().unwrap_or("refused"),
-                    &mut out,
-                );
+                self.refuse(activity, &action.id, reason.as_deref().unwrap_or("refused"), &mut out);
             }
-            What::ActionEnded {
-                id,
-                tool,
-                output,
-                error,
-                ..
-            } => {
+            What::ActionEnded { id, tool, output, error, .. } => {
                 if !self.refused.contains(id) {
                     self.called(&Action::unseen(id, tool), &mut out);
                     let words = result_text(output.as_ref(), error.as_deref());
@@ -134,13 +118,7 @@ impl Writer {
                 }
             }
             What::AskOpened { ask } => out.push(ask_event(&ask.id, &ask_content(activity, ask))),
-            What::AskClosed {
-                id,
-                action,
-                outcome,
-                by,
-                message,
-            } => {
+            What::AskClosed { id, action, outcome, by, message } => {
                 let content = closed_content(action.as_ref(), *outcome, by, message.as_deref());
                 out.push(ask_event(id, &content));
                 if let (Some(action), Outcome::Rejected | Outcome::Expired) = (action, outcome) {
@@ -280,10 +258,7 @@ impl History {
                             so_far.push_str(text);
                         }
                     }
-                    _ => self.push(
-                        &id,
-                        json!({ "id": id, "role": "assistant", "content": text }),
-                    ),
+                    _ => self.push(&id, json!({ "id": id, "role": "assistant", "content": text })),
                 }
             }
             What::ActionRequested { action, gate } => {
@@ -296,40 +271,20 @@ impl History {
                 self.called(action);
                 self.refuse(activity, &action.id, reason.as_deref().unwrap_or("refused"));
             }
-            What::ActionEnded {
-                id,
-                tool,
-                output,
-                error,
-                ..
-            } => {
+            What::ActionEnded { id, tool, output, error, .. } => {
                 if !self.refused.contains(id) {
                     self.called(&Action::unseen(id, tool));
-                    self.result(
-                        activity,
-                        id,
-                        &result_text(output.as_ref(), error.as_deref()),
-                    );
+                    self.result(activity, id, &result_text(output.as_ref(), error.as_deref()));
                 }
             }
             What::AskOpened { ask } => {
                 self.asks.insert(ask.id.clone(), ask_content(activity, ask));
             }
-            What::AskClosed {
-                id,
-                action,
-                outcome,
-                message,
-                ..
-            } => {
+            What::AskClosed { id, action, outcome, message, .. } => {
                 self.asks.remove(id);
                 if let (Some(action), Outcome::Rejected | Outcome::Expired) = (action, outcome) {
                     self.called(action);
-                    self.refuse(
-                        activity,
-                        &action.id,
-                        message.as_deref().unwrap_or("refused"),
-                    );
+                    self.refuse(activity, &action.id, message.as_deref().unwrap_or("refused"));
                 }
             }
             What::SessionStarted { .. }
@@ -346,10 +301,7 @@ impl History {
         let mut all = Vec::with_capacity(self.messages.len());
         for message in &self.messages {
             all.push(message.clone());
-            let id = message
-                .get("id")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
+            let id = message.get("id").and_then(Value::as_str).unwrap_or_default();
             all.extend(self.results.get(id).into_iter().flatten().cloned());
         }
         all
@@ -408,10 +360,7 @@ fn call_name(action: &Action) -> &str {
 }
 
 fn arguments(action: &Action) -> String {
-    let whole = action
-        .input
-        .as_ref()
-        .map_or_else(|| "{}".to_owned(), Value::to_string);
+    let whole = action.input.as_ref().map_or_else(|| "{}".to_owned(), Value::to_string);
     text::redact(&whole).into_owned()
 }
 
@@ -449,10 +398,7 @@ fn ask_content(activity: &Activity, ask: &Ask) -> Value {
     if let Some(action) = &ask.action {
         content.insert("tool".into(), json!(action.tool));
         content.insert("toolCallId".into(), json!(action.id));
-        content.insert(
-            "subject".into(),
-            json!(text::for_people(&action.subject(), 16_384)),
-        );
+        content.insert("subject".into(), json!(text::for_people(&action.subject(), 16_384)));
     }
     if let Some(gate) = &ask.gate {
         content.insert("reason".into(), json!(gate.reason));

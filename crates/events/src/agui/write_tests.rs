@@ -11,7 +11,9 @@ proptest! {
         let cut = cut.min(session.len());
         let (before, after) = session.split_at(cut);
         let mut history = History::default();
-        before.iter().for_each(|activity| history.add(activity));
+        for activity in before {
+            history.add(activity);
+        }
         let mut writer = Writer::new("thread", "run");
         let mut events = writer.begin(&history);
         events.extend(after.iter().flat_map(|activity| writer.write(activity)));

@@ -82,6 +82,8 @@ pub(crate) fn key(id: &str) -> Box<str> {
 /// A fingerprint of a message: equal messages have equal ones, in whatever order their keys stand.
 pub(crate) fn fingerprint(message: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
+    // The JSON type goes in first: an empty array is not null.
+    std::mem::discriminant(message).hash(&mut hasher);
     match message {
         Value::Object(object) => {
             let entries = object.iter().map(|(name, value)| {
@@ -89,11 +91,12 @@ pub(crate) fn fingerprint(message: &Value) -> u64 {
                 (name, fingerprint(value)).hash(&mut entry);
                 entry.finish()
             });
-            hasher.write_u64(entries.fold(1, u64::wrapping_add));
+            hasher.write_u64(entries.fold(0, u64::wrapping_add));
         }
         Value::Array(values) => {
-            hasher.write_usize(values.len());
-            values.iter().for_each(|value| hasher.write_u64(fingerprint(value)));
+            for value in values {
+                hasher.write_u64(fingerprint(value));
+            }
         }
         leaf => leaf.hash(&mut hasher),
     }

@@ -22,20 +22,12 @@ pub(crate) struct Field {
 
 /// A field that has to be there.
 pub(crate) const fn must(name: &'static str, kind: Kind) -> Field {
-    Field {
-        name,
-        required: true,
-        kind,
-    }
+    Field { name, required: true, kind }
 }
 
 /// A field that may be there.
 pub(crate) const fn may(name: &'static str, kind: Kind) -> Field {
-    Field {
-        name,
-        required: false,
-        kind,
-    }
+    Field { name, required: false, kind }
 }
 
 /// A value.
@@ -89,16 +81,10 @@ pub(crate) enum Kind {
 }
 
 /// A string of any length.
-pub(crate) const STRING: Kind = Kind::Text {
-    min: 0,
-    max: usize::MAX,
-};
+pub(crate) const STRING: Kind = Kind::Text { min: 0, max: usize::MAX };
 
 /// A string that is not empty.
-pub(crate) const NAME: Kind = Kind::Text {
-    min: 1,
-    max: usize::MAX,
-};
+pub(crate) const NAME: Kind = Kind::Text { min: 1, max: usize::MAX };
 
 /// In which way a value does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,23 +133,14 @@ enum Step<'a> {
 }
 
 impl<'a> Path<'a> {
-    const ROOT: Path<'static> = Path {
-        parent: None,
-        step: Step::Root,
-    };
+    const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
 
     fn key(&'a self, key: &'a str) -> Self {
-        Path {
-            parent: Some(self),
-            step: Step::Key(key),
-        }
+        Path { parent: Some(self), step: Step::Key(key) }
     }
 
     fn index(&'a self, index: usize) -> Self {
-        Path {
-            parent: Some(self),
-            step: Step::Index(index),
-        }
+        Path { parent: Some(self), step: Step::Index(index) }
     }
 
     fn pointer(&self) -> String {
@@ -180,11 +157,7 @@ impl<'a> Path<'a> {
     }
 
     fn issue(&self, what: What, message: impl Into<String>) -> Issue {
-        Issue {
-            what,
-            pointer: self.pointer(),
-            message: message.into(),
-        }
+        Issue { what, pointer: self.pointer(), message: message.into() }
     }
 }
 
@@ -224,10 +197,7 @@ fn record(shape: &Shape, object: &Map<String, Value>, path: &Path<'_>, issues: &
     // Shapes have far fewer than 64 fields; one bit tells that a field was there.
     let mut present = 0u64;
     for (key, value) in object {
-        let found = shape
-            .fields()
-            .enumerate()
-            .find(|(_, field)| field.name == key.as_str());
+        let found = shape.fields().enumerate().find(|(_, field)| field.name == key.as_str());
         match found {
             Some((index, field)) => {
                 present |= 1 << index;
@@ -276,15 +246,7 @@ fn kind(kind: &Kind, value: &Value, path: &Path<'_>, issues: &mut Vec<Issue>) {
                 self::kind(item, value, &path.key(key), issues);
             }
         }
-        (
-            Kind::List {
-                min,
-                max,
-                distinct,
-                item,
-            },
-            Value::Array(values),
-        ) => {
+        (Kind::List { min, max, distinct, item }, Value::Array(values)) => {
             if values.len() < *min || values.len() > *max {
                 let message = format!("{} entries, where {min} to {max} are allowed", values.len());
                 issues.push(path.issue(What::Value, message));
@@ -293,10 +255,7 @@ fn kind(kind: &Kind, value: &Value, path: &Path<'_>, issues: &mut Vec<Issue>) {
             for (index, value) in values.iter().enumerate() {
                 self::kind(item, value, &path.index(index), issues);
                 if *distinct && values.iter().take(index).any(|earlier| earlier == value) {
-                    issues.push(
-                        path.index(index)
-                            .issue(What::Value, "the entry is there twice"),
-                    );
+                    issues.push(path.index(index).issue(What::Value, "the entry is there twice"));
                 }
             }
         }
@@ -322,10 +281,7 @@ fn string(kind: &Kind, text: &str, path: &Path<'_>) -> Option<Issue> {
         }
         // Counting is only needed where bytes alone do not tell.
         Kind::Text { max, .. } if text.len() > *max && text.chars().count() > *max => {
-            Some(path.issue(
-                What::Value,
-                format!("the text is longer than {max} characters"),
-            ))
+            Some(path.issue(What::Value, format!("the text is longer than {max} characters")))
         }
         Kind::Word(words) if !words.contains(&text) => {
             let message = format!("{} is none of {}", quote(text), words.join(", "));

@@ -123,10 +123,7 @@ mod tests {
         let mut all = Vec::new();
         for piece in text.as_bytes().chunks(3) {
             documents.push(piece, |(line, bytes)| {
-                all.push((
-                    line,
-                    bytes.ok().map(|bytes| String::from_utf8(bytes).unwrap()),
-                ));
+                all.push((line, bytes.ok().map(|bytes| String::from_utf8(bytes).unwrap())));
             });
         }
         all.extend(
@@ -152,9 +149,6 @@ mod tests {
 
     #[test]
     fn an_oversized_document_is_reported_and_the_next_one_is_read() {
-        assert_eq!(
-            split("{\"a\":12345}{}", 4),
-            [(1, None), (1, Some("{}".into()))]
-        );
+        assert_eq!(split("{\"a\":12345}{}", 4), [(1, None), (1, Some("{}".into()))]);
     }
 }

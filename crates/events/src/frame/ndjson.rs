@@ -50,10 +50,7 @@ impl Lines {
     }
 
     /// The next complete line that is not blank.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a line borrows from the buffer"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "a line borrows from the buffer")]
     pub fn next(&mut self) -> Option<Line<'_>> {
         let (from, to) = loop {
             let unseen = self.buffer.get(self.seen..).unwrap_or_default();
@@ -78,10 +75,7 @@ impl Lines {
                 break (from, to);
             }
         };
-        Some((
-            self.number,
-            Ok(self.buffer.get(from..to).unwrap_or_default()),
-        ))
+        Some((self.number, Ok(self.buffer.get(from..to).unwrap_or_default())))
     }
 
     /// Reports a line that is over the limit before its end has come, and stops holding it.

@@ -24,11 +24,7 @@ fn split(pieces: &[&[u8]], limit: usize) -> Vec<Owned> {
 fn blank_lines_are_counted_and_skipped() {
     assert_eq!(
         split(&[b"{}\r\n\r\n  \n[]\nlast"], 64),
-        [
-            (1, Ok(b"{}".to_vec())),
-            (4, Ok(b"[]".to_vec())),
-            (5, Ok(b"last".to_vec()))
-        ]
+        [(1, Ok(b"{}".to_vec())), (4, Ok(b"[]".to_vec())), (5, Ok(b"last".to_vec()))]
     );
 }
 

@@ -73,8 +73,7 @@ impl Parser {
             }
             if self.dropping {
                 // Only whether the line is blank matters now.
-                self.line
-                    .extend_from_slice(piece.get(..1).unwrap_or_default());
+                self.line.extend_from_slice(piece.get(..1).unwrap_or_default());
                 self.line.truncate(1);
             } else {
                 self.line.extend_from_slice(piece);
@@ -90,10 +89,7 @@ impl Parser {
     }
 
     /// The next complete message.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "none now does not mean none later"
-    )]
+    #[expect(clippy::should_implement_trait, reason = "none now does not mean none later")]
     pub fn next(&mut self) -> Option<Message> {
         self.ready.pop_front()
     }
@@ -186,11 +182,7 @@ pub fn write(out: &mut Vec<u8>, message: &Outgoing<'_>) {
         if let Some(value) = value {
             out.extend_from_slice(name.as_bytes());
             out.extend_from_slice(b": ");
-            out.extend(
-                value
-                    .bytes()
-                    .filter(|byte| !matches!(byte, b'\n' | b'\r' | 0)),
-            );
+            out.extend(value.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r' | 0)));
             out.push(b'\n');
         }
     }

@@ -11,19 +11,12 @@ fn parse(pieces: &[&[u8]]) -> Vec<(Option<String>, Option<String>, String)> {
             messages.push((message.id, message.event, message.data));
         }
     }
-    messages.extend(
-        parser
-            .finish()
-            .map(|message| (message.id, message.event, message.data)),
-    );
+    messages.extend(parser.finish().map(|message| (message.id, message.event, message.data)));
     messages
 }
 
 fn data(bytes: &[u8]) -> Vec<String> {
-    parse(&[bytes])
-        .into_iter()
-        .map(|(_, _, data)| data)
-        .collect()
+    parse(&[bytes]).into_iter().map(|(_, _, data)| data).collect()
 }
 
 #[test]
@@ -39,10 +32,7 @@ fn every_line_end_is_read() {
 
 #[test]
 fn mark_comments_and_unknown_fields_are_skipped() {
-    assert_eq!(
-        data(b"\xEF\xBB\xBF: hello\ndata:a\nretry: 5\ncolour: red\n\n: idle\n\n"),
-        ["a"]
-    );
+    assert_eq!(data(b"\xEF\xBB\xBF: hello\ndata:a\nretry: 5\ncolour: red\n\n: idle\n\n"), ["a"]);
 }
 
 #[test]
@@ -55,10 +45,7 @@ fn data_lines_are_joined_and_fields_are_kept() {
 
 #[test]
 fn an_id_with_nul_is_ignored() {
-    assert_eq!(
-        parse(&[b"id: a\0b\ndata: x\n\n"]),
-        [(None, None, "x".into())]
-    );
+    assert_eq!(parse(&[b"id: a\0b\ndata: x\n\n"]), [(None, None, "x".into())]);
 }
 
 #[test]
@@ -92,14 +79,8 @@ fn an_oversized_message_is_dropped_once_and_the_next_one_is_read() {
         parser.push(b"data: 0123456789abcdef\ndata: more\n"),
         Err(Error::TooLarge { limit: 16 })
     );
-    assert_eq!(
-        parser.push(b"data: still the same message, long\n\ndata: ok\n\n"),
-        Ok(())
-    );
-    assert_eq!(
-        parser.next().map(|message| (message.data, message.line)),
-        Some(("ok".into(), 5))
-    );
+    assert_eq!(parser.push(b"data: still the same message, long\n\ndata: ok\n\n"), Ok(()));
+    assert_eq!(parser.next().map(|message| (message.data, message.line)), Some(("ok".into(), 5)));
     assert_eq!(parser.next(), None);
 }
 
@@ -118,14 +99,7 @@ fn many_short_lines_count_together() {
 fn nothing_in_id_event_or_data_starts_another_field() {
     let mut out = Vec::new();
     let sly = "a\ndata: b\r\n\r\ndata: c\0";
-    write(
-        &mut out,
-        &Outgoing {
-            id: Some(sly),
-            event: Some(sly),
-            data: "x\r\ny\rz\n",
-        },
-    );
+    write(&mut out, &Outgoing { id: Some(sly), event: Some(sly), data: "x\r\ny\rz\n" });
     assert_eq!(
         String::from_utf8(out).unwrap(),
         "id: adata: bdata: c\nevent: adata: bdata: c\ndata: x\ndata: y\ndata: z\ndata: \n\n"

@@ -12,9 +12,7 @@ fn folder(protocol: Protocol) -> PathBuf {
 
 fn names(protocol: Protocol) -> BTreeSet<String> {
     let entries = std::fs::read_dir(folder(protocol)).unwrap();
-    entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect()
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 /// Everything wrong with a recording. One event alone is not judged by the order of events.
@@ -34,10 +32,8 @@ fn findings(protocol: Protocol, name: &str) -> Vec<Finding> {
         };
     }
     let mut checker = Checker::new(protocol);
-    let mut all: Vec<Finding> = messages
-        .iter()
-        .flat_map(|message| checker.message(message))
-        .collect();
+    let mut all: Vec<Finding> =
+        messages.iter().flat_map(|message| checker.message(message)).collect();
     all.extend(checker.finish());
     all
 }
@@ -47,11 +43,7 @@ fn every_code_has_fixtures_and_every_fixture_a_code() {
     for protocol in Protocol::ALL {
         let codes = rules(protocol);
         let unique: BTreeSet<&str> = codes.iter().map(|rule| rule.code).collect();
-        assert_eq!(
-            unique.len(),
-            codes.len(),
-            "a code of {protocol} is declared twice"
-        );
+        assert_eq!(unique.len(), codes.len(), "a code of {protocol} is declared twice");
         let expected: BTreeSet<String> = unique
             .iter()
             .flat_map(|code| [format!("{code}.pass.jsonl"), format!("{code}.fail.jsonl")])
@@ -102,17 +94,8 @@ fn every_rule_reads_like_a_rule() {
     for protocol in Protocol::ALL {
         for rule in rules(protocol) {
             assert!(rule.text.ends_with('.'), "{}: {}", rule.code, rule.text);
-            assert!(
-                rule.remedy.ends_with(['.', '…']),
-                "{}: {}",
-                rule.code,
-                rule.remedy
-            );
-            assert!(
-                rule.text.len() < 140 && rule.remedy.len() < 140,
-                "{}",
-                rule.code
-            );
+            assert!(rule.remedy.ends_with(['.', '…']), "{}: {}", rule.code, rule.remedy);
+            assert!(rule.text.len() < 140 && rule.remedy.len() < 140, "{}", rule.code);
         }
     }
 }

@@ -11,10 +11,7 @@ fn samples(folder: &Path) -> Vec<(String, Vec<u8>)> {
     };
     entries
         .map(|entry| entry.unwrap().path())
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "json")
-        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .map(|path| (path.display().to_string(), std::fs::read(&path).unwrap()))
         .collect()
 }

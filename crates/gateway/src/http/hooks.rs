@@ -21,8 +21,8 @@ use crate::pipeline::Incoming;
 
 /// How much earlier than the hook's own deadline an ask expires, so that the answer still arrives.
 const MARGIN: Duration = Duration::from_secs(2);
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
-const USUAL: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_hours(24);
+const USUAL: Duration = Duration::from_mins(1);
 
 pub(super) async fn hook(
     State(shared): State<Shared>,
@@ -43,10 +43,9 @@ pub(super) async fn hook(
         wait: wait(&parts.headers),
         refused: false,
     };
-    Ok(answer(&shared, &incoming).await.map_or_else(
-        |refusal| respond(&refusal),
-        |answer| respond(&answer),
-    ))
+    Ok(answer(&shared, &incoming)
+        .await
+        .map_or_else(|refusal| respond(&refusal), |answer| respond(&answer)))
 }
 
 async fn answer(shared: &Shared, incoming: &Incoming) -> Result<Answer, Answer> {
@@ -79,7 +78,8 @@ fn unrecorded(mapping: Option<&Mapping>, hook: &str) -> Answer {
         Some(mapping) if !mapping.gated_hooks().contains(&hook) && hook != "-" => Answer {
             exit: 0,
             stdout: String::new(),
-            stderr: "Banister could not record this event. The gateway's log tells why.\n".to_owned(),
+            stderr: "Banister could not record this event. The gateway's log tells why.\n"
+                .to_owned(),
         },
         Some(mapping) => match mapping.control(hook) {
             Some(control) => control.answer(Behavior::Deny, message),
@@ -96,7 +96,8 @@ fn respond(answer: &Answer) -> Response {
     ];
     let mut body = answer.stdout.clone().into_bytes();
     body.extend_from_slice(answer.stderr.as_bytes());
-    let kind = if answer.stderr.is_empty() { "application/json" } else { "application/octet-stream" };
+    let kind =
+        if answer.stderr.is_empty() { "application/json" } else { "application/octet-stream" };
     (headers, [(CONTENT_TYPE, kind)], body).into_response()
 }
 
@@ -104,7 +105,9 @@ fn respond(answer: &Answer) -> Response {
 async fn read(body: Body, headers: &HeaderMap) -> (Bytes, Option<u64>) {
     match to_bytes(body, limits::MESSAGE_BYTES).await {
         Ok(bytes) => (bytes, None),
-        Err(_) => (Bytes::new(), Some(number(headers, CONTENT_LENGTH.as_str()).unwrap_or(u64::MAX))),
+        Err(_) => {
+            (Bytes::new(), Some(number(headers, CONTENT_LENGTH.as_str()).unwrap_or(u64::MAX)))
+        }
     }
 }
 

@@ -140,7 +140,9 @@ fn card(opened: &Opened, locale: Locale) -> minijinja::Value {
         (AskKind::Clarification { question }, _) => {
             (locale.say("page.asks", &[("agent", agent)]), question.clone())
         }
-        (AskKind::Confirmation, None) => (locale.say("page.asks", &[("agent", agent)]), String::new()),
+        (AskKind::Confirmation, None) => {
+            (locale.say("page.asks", &[("agent", agent)]), String::new())
+        }
     };
     let opaque = ask.gate.as_ref().and_then(|gate| gate.opaque.as_ref());
     context! {
@@ -234,7 +236,8 @@ async fn timeline(
             let activities = projection.next(record);
             for event in activities.iter().flat_map(|activity| writer.write(activity)) {
                 let field = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
-                let told = field("type") != "aaep:agent.state.changed" || field("urgency") == "normal";
+                let told =
+                    field("type") != "aaep:agent.state.changed" || field("urgency") == "normal";
                 let line = field("summary_normal");
                 let said = field("chunk");
                 if told && !(line.is_empty() && said.is_empty()) {
@@ -262,15 +265,12 @@ pub(super) async fn login(
         Ok(cookie) => cookie,
         Err(error) => return Problem::internal(&error).into_response(),
     };
-    match cookie {
-        Some(cookie) => {
-            let cookie = format!("{SESSION_COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/");
-            ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response()
-        }
-        None => {
-            let message = locale.say("page.sign_in_used", &[]);
-            sign_in(locale, &message)
-        }
+    if let Some(cookie) = cookie {
+        let cookie = format!("{SESSION_COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/");
+        ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response()
+    } else {
+        let message = locale.say("page.sign_in_used", &[]);
+        sign_in(locale, &message)
     }
 }
 
@@ -308,7 +308,9 @@ fn admit(
 ) -> Result<Guest, Box<Response>> {
     match shared.guest(headers) {
         Some(guest) if guest.may(scope) => Ok(guest),
-        Some(_) => Err(Box::new(problem(locale, StatusCode::FORBIDDEN, "this key may not do that"))),
+        Some(_) => {
+            Err(Box::new(problem(locale, StatusCode::FORBIDDEN, "this key may not do that")))
+        }
         None => Err(Box::new(sign_in(locale, &locale.say("page.sign_in_how", &[])))),
     }
 }
@@ -333,10 +335,11 @@ fn page(
     values: minijinja::Value,
 ) -> Response {
     let t: &BTreeMap<String, String> = locale.sentences();
-    let languages: Vec<_> = [("en", "English"), ("es", "Español"), ("ar", "العربية"), ("ja", "日本語")]
-        .into_iter()
-        .map(|(tag, name)| context! { tag, name })
-        .collect();
+    let languages: Vec<_> =
+        [("en", "English"), ("es", "Español"), ("ar", "العربية"), ("ja", "日本語")]
+            .into_iter()
+            .map(|(tag, name)| context! { tag, name })
+            .collect();
     let common = context! { t, languages, lang => locale.tag, dir => locale.direction };
     let rendered = TEMPLATES
         .get_template(name)

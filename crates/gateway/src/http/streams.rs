@@ -106,9 +106,12 @@ pub(super) async fn agui(
         && version.split('.').next() != Some("1")
     {
         let message = format!("AG-UI {version} is not spoken here");
-        return Err(Problem::new(StatusCode::BAD_REQUEST, "version", message).remedy("speak AG-UI 1.x"));
+        return Err(
+            Problem::new(StatusCode::BAD_REQUEST, "version", message).remedy("speak AG-UI 1.x")
+        );
     }
-    let known = shared.gateway.session_after(&session, 0).await.map_err(|e| Problem::internal(&e))?;
+    let known =
+        shared.gateway.session_after(&session, 0).await.map_err(|e| Problem::internal(&e))?;
     if known.is_empty() {
         let message = format!("there is no session {session}");
         return Err(Problem::new(StatusCode::NOT_FOUND, "session", message)
@@ -126,9 +129,7 @@ pub(super) fn accepted_language(headers: &HeaderMap) -> Locale {
 }
 
 fn event_stream(body: Body) -> Response {
-    let headers = [
-        (CONTENT_TYPE, "text/event-stream"),
-        (CACHE_CONTROL, "no-cache, no-store, no-transform"),
-    ];
+    let headers =
+        [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache, no-store, no-transform")];
     (headers, [("x-accel-buffering", "no")], body).into_response()
 }

@@ -25,15 +25,10 @@ fn start(hook: &Path, arguments: &[&str], payload: &[u8]) -> Output {
 fn the_binary_passes_the_answer_on() {
     let home = Home::configured();
     let hook = installed(&home);
-    let gateway = Gateway::start(&home, |_, request| {
-        answer(3, &request.body.clone(), b"\xff\x00")
-    });
+    let gateway = Gateway::start(&home, |_, request| answer(3, &request.body.clone(), b"\xff\x00"));
     let output = start(&hook, &["tester", "Ask"], b"\x00\x01{");
     assert_eq!(output.status.code(), Some(3));
-    assert_eq!(
-        (output.stdout, output.stderr),
-        (b"\x00\x01{".to_vec(), b"\xff\x00".to_vec())
-    );
+    assert_eq!((output.stdout, output.stderr), (b"\x00\x01{".to_vec(), b"\xff\x00".to_vec()));
     drop(gateway);
 }
 
@@ -44,10 +39,7 @@ fn a_link_to_the_binary_finds_the_same_configuration() {
     let elsewhere = Home::new();
     symlink(&hook, elsewhere.path("link")).expect("linked");
     let gateway = Gateway::start(&home, |_, _| answer(0, b"found", b""));
-    assert_eq!(
-        start(&elsewhere.path("link"), &["tester", "Ask"], b"{}").stdout,
-        b"found"
-    );
+    assert_eq!(start(&elsewhere.path("link"), &["tester", "Ask"], b"{}").stdout, b"found");
     drop(gateway);
 }
 
@@ -55,15 +47,9 @@ fn a_link_to_the_binary_finds_the_same_configuration() {
 fn without_a_gateway_the_binary_refuses() {
     let home = Home::configured();
     let output = start(&installed(&home), &["tester", "Ask"], b"{}");
-    assert_eq!(
-        (output.status.code(), output.stdout.as_slice()),
-        (Some(2), &b""[..])
-    );
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]));
     let stderr = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(
-        stderr.ends_with("Start the gateway with: banister serve\n"),
-        "{stderr}"
-    );
+    assert!(stderr.ends_with("Start the gateway with: banister serve\n"), "{stderr}");
     assert_eq!(home.spooled().len(), 1);
 }
 
@@ -71,21 +57,10 @@ fn without_a_gateway_the_binary_refuses() {
 fn wrong_arguments_and_a_missing_configuration_refuse() {
     let home = Home::new();
     let hook = installed(&home);
-    for arguments in [
-        &[][..],
-        &["tester", "Ask", "more"],
-        &["tester"],
-        &["--version"],
-    ] {
+    for arguments in [&[][..], &["tester", "Ask", "more"], &["tester"], &["--version"]] {
         let output = start(&hook, arguments, b"{}");
-        assert_eq!(
-            (output.status.code(), output.stdout.as_slice()),
-            (Some(2), &b""[..])
-        );
-        assert!(
-            output.stderr.starts_with(b"Banister refused this: "),
-            "{output:?}"
-        );
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]));
+        assert!(output.stderr.starts_with(b"Banister refused this: "), "{output:?}");
     }
 }
 
@@ -145,12 +120,7 @@ fn a_stalled_stdin_cannot_keep_the_binary_alive() {
     );
     let held_open = child.stdin.take();
     let mut stderr = String::new();
-    child
-        .stderr
-        .take()
-        .expect("piped")
-        .read_to_string(&mut stderr)
-        .expect("read");
+    child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("read");
     assert_eq!(child.wait().expect("ended").code(), Some(0));
     assert!(stderr.contains("did not end within 1000 ms"), "{stderr}");
     assert!(started.elapsed() < Duration::from_secs(3));

@@ -13,10 +13,7 @@ use std::time::{Duration, Instant};
 
 use banister_hook::{Conf, Section, render};
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the tests measure real deadlines"
-)]
+#[expect(clippy::disallowed_methods, reason = "the tests measure real deadlines")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
@@ -49,10 +46,7 @@ impl Home {
             spool: path("spool"),
             reconnect: Duration::from_millis(600),
             sections: vec![
-                Section {
-                    deadline: 3 * second,
-                    ..Section::strictest("tester", "Ask")
-                },
+                Section { deadline: 3 * second, ..Section::strictest("tester", "Ask") },
                 Section {
                     deadline: 3 * second,
                     exit: 0,
@@ -101,12 +95,7 @@ impl Home {
             &mut stderr,
         );
         let stderr = String::from_utf8(stderr).expect("UTF-8");
-        Outcome {
-            exit,
-            stdout,
-            stderr,
-            took: started.elapsed(),
-        }
+        Outcome { exit, stdout, stderr, took: started.elapsed() }
     }
 
     /// The spooled calls, in the order of their names.
@@ -114,15 +103,9 @@ impl Home {
         let mut paths: Vec<PathBuf> = fs::read_dir(self.path("spool"))
             .map(|entries| entries.map(|entry| entry.expect("entry").path()).collect())
             .unwrap_or_default();
-        paths.retain(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "spool")
-        });
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "spool"));
         paths.sort();
-        paths
-            .iter()
-            .map(|path| fs::read(path).expect("readable"))
-            .collect()
+        paths.iter().map(|path| fs::read(path).expect("readable")).collect()
     }
 }
 
@@ -143,19 +126,9 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Asserts the strictest answer, for the given reason.
     pub(crate) fn assert_refused(&self, reason: &str) {
-        assert_eq!(
-            (self.exit, self.stdout.as_slice()),
-            (2, &b""[..]),
-            "{self:?}"
-        );
-        assert!(
-            self.stderr.starts_with("Banister refused this: "),
-            "{self:?}"
-        );
-        assert!(
-            self.stderr.contains(reason),
-            "{reason:?} is not in {self:?}"
-        );
+        assert_eq!((self.exit, self.stdout.as_slice()), (2, &b""[..]), "{self:?}");
+        assert!(self.stderr.starts_with("Banister refused this: "), "{self:?}");
+        assert!(self.stderr.contains(reason), "{reason:?} is not in {self:?}");
         assert_eq!(self.stderr.lines().count(), 1, "{self:?}");
     }
 }
@@ -232,12 +205,7 @@ impl Gateway {
                 }
             }
         });
-        Self {
-            socket,
-            stopping,
-            seen,
-            serving: Some(serving),
-        }
+        Self { socket, stopping, seen, serving: Some(serving) }
     }
 
     pub(crate) fn seen(&self) -> Vec<Request> {
@@ -251,9 +219,7 @@ impl Drop for Gateway {
         UnixStream::connect(&self.socket).ok();
         fs::remove_file(&self.socket).ok();
         if let Some(serving) = self.serving.take() {
-            serving
-                .join()
-                .expect("the gateway of the test did not panic");
+            serving.join().expect("the gateway of the test did not panic");
         }
     }
 }
@@ -268,15 +234,9 @@ fn read_request(stream: &mut UnixStream) -> Option<Request> {
             continue;
         };
         let head = String::from_utf8(received[..end].to_vec()).expect("UTF-8");
-        let mut request = Request {
-            head,
-            body: Vec::new(),
-        };
-        let length: usize = request
-            .header("Content-Length")
-            .expect("a length")
-            .parse()
-            .expect("a number");
+        let mut request = Request { head, body: Vec::new() };
+        let length: usize =
+            request.header("Content-Length").expect("a length").parse().expect("a number");
         if received.len() >= end + 4 + length {
             request.body = received.split_off(end + 4);
             return Some(request);

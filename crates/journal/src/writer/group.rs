@@ -57,10 +57,7 @@ impl Group<'_> {
             match known {
                 Some(first) if index == 0 => {
                     let same_bytes = first.body == draft.body;
-                    return Ok(Some(Appended::Duplicate {
-                        first: Arc::new(first),
-                        same_bytes,
-                    }));
+                    return Ok(Some(Appended::Duplicate { first: Arc::new(first), same_bytes }));
                 }
                 None if seen.insert((key, event_id)) => {}
                 _ => {
@@ -73,13 +70,7 @@ impl Group<'_> {
     }
 
     fn add(&mut self, prepared: Prepared) -> rusqlite::Result<Arc<Record>> {
-        let Prepared {
-            draft,
-            time,
-            body,
-            findings,
-            gate,
-        } = prepared;
+        let Prepared { draft, time, body, findings, gate } = prepared;
         let head = self.head(&draft.session)?;
         let (seq, prev) = (head.seq + 1, head.hash);
         let link = Link {
@@ -149,10 +140,7 @@ impl Group<'_> {
         if let Some(span) = self.touched.get_mut(&record.session) {
             span.last = Arc::clone(&record);
         } else {
-            let span = Span {
-                first: Arc::clone(&record),
-                last: Arc::clone(&record),
-            };
+            let span = Span { first: Arc::clone(&record), last: Arc::clone(&record) };
             self.touched.insert(record.session.clone(), span);
         }
         Ok(record)
@@ -160,27 +148,17 @@ impl Group<'_> {
 
     fn head(&mut self, session: &str) -> rusqlite::Result<Head> {
         if let Some(Span { last, .. }) = self.touched.get(session) {
-            return Ok(Head {
-                seq: last.seq,
-                hash: last.hash,
-            });
+            return Ok(Head { seq: last.seq, hash: last.hash });
         }
         if let Some(head) = self.heads.get(session) {
             return Ok(head);
         }
-        let mut statement = self
-            .transaction
-            .prepare_cached("SELECT seq, hash FROM session WHERE session = ?1")?;
+        let mut statement =
+            self.transaction.prepare_cached("SELECT seq, hash FROM session WHERE session = ?1")?;
         let mut rows = statement.query([session])?;
         match rows.next()? {
-            None => Ok(Head {
-                seq: 0,
-                hash: chain::START,
-            }),
-            Some(row) => Ok(Head {
-                seq: unsigned(row.get(0)?),
-                hash: row.get(1)?,
-            }),
+            None => Ok(Head { seq: 0, hash: chain::START }),
+            Some(row) => Ok(Head { seq: unsigned(row.get(0)?), hash: row.get(1)? }),
         }
     }
 }

@@ -18,15 +18,10 @@ fn eight_writers_leave_no_gap_and_lose_nothing() {
                     // One session of its own, and one that all share.
                     let own = draft(&format!("own {writer}"), &format!("{writer} {number}"));
                     let shared = draft("shared", &format!("{writer} {number}"));
-                    let durability = if number % 8 == 0 {
-                        Durability::Synced
-                    } else {
-                        Durability::Written
-                    };
+                    let durability =
+                        if number % 8 == 0 { Durability::Synced } else { Durability::Written };
                     let appended = wait(journal.append(vec![own, shared], durability)).unwrap();
-                    let Appended::Recorded(records) = appended else {
-                        panic!("no ids were given")
-                    };
+                    let Appended::Recorded(records) = appended else { panic!("no ids were given") };
                     assert_eq!(records[0].seq, number as u64 + 1);
                     assert_eq!(records[1].position, records[0].position + 1);
                     assert!(journal.head() >= records[1].position);
@@ -37,11 +32,7 @@ fn eight_writers_leave_no_gap_and_lose_nothing() {
 
     let records = journal.after(0, usize::MAX).unwrap();
     assert_eq!(records.len(), WRITERS * EACH * 2);
-    assert!(
-        (1..)
-            .zip(&records)
-            .all(|(position, record)| record.position == position)
-    );
+    assert!((1..).zip(&records).all(|(position, record)| record.position == position));
     let mut seqs: HashMap<&str, u64> = HashMap::new();
     for record in &records {
         let seq = seqs.entry(&record.session).or_default();
@@ -54,10 +45,8 @@ fn eight_writers_leave_no_gap_and_lose_nothing() {
         let mut numbers = Vec::new();
         for record in records.iter().filter(|record| record.session == "shared") {
             let body = std::str::from_utf8(&record.body).unwrap();
-            numbers.extend(
-                body.strip_prefix(&prefix)
-                    .map(|number| number.parse::<usize>().unwrap()),
-            );
+            numbers
+                .extend(body.strip_prefix(&prefix).map(|number| number.parse::<usize>().unwrap()));
         }
         assert!(numbers.into_iter().eq(0..EACH));
     }
@@ -86,10 +75,7 @@ fn readers_and_verify_see_whole_batches_while_a_writer_writes() {
             let seen = journal.after(0, usize::MAX).unwrap();
             assert!(seen.len() as u64 >= head && seen.len().is_multiple_of(3));
             let report = Journal::verify(&place.path()).unwrap();
-            assert!(
-                report.is_clean() && report.records.is_multiple_of(3),
-                "{report:?}"
-            );
+            assert!(report.is_clean() && report.records.is_multiple_of(3), "{report:?}");
             looks += 1;
         }
     });

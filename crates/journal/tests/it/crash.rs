@@ -27,22 +27,14 @@ fn child() {
             let journal = &journal;
             scope.spawn(move || {
                 for number in 0_u64.. {
-                    let durability = if number % 4 == 0 {
-                        Durability::Synced
-                    } else {
-                        Durability::Written
-                    };
+                    let durability =
+                        if number % 4 == 0 { Durability::Synced } else { Durability::Written };
                     let session = format!("s_{}", (writer + number) % 3);
                     let batch = vec![draft(&session, "first"), draft(&session, "second")];
                     let appended = wait(journal.append(batch, durability)).unwrap();
-                    let Appended::Recorded(records) = appended else {
-                        panic!("no ids were given")
-                    };
+                    let Appended::Recorded(records) = appended else { panic!("no ids were given") };
                     let line = |record: &Arc<Record>| {
-                        format!(
-                            "\nack {} {} {}\n",
-                            record.position, record.session, record.seq
-                        )
+                        format!("\nack {} {} {}\n", record.position, record.session, record.seq)
                     };
                     let lines: Vec<_> = records.iter().map(line).collect();
                     let mut stdout = std::io::stdout().lock();
@@ -67,9 +59,7 @@ fn acknowledged_records_survive_a_kill() {
             .spawn()
             .unwrap();
         writeln!(child.stdin.take().unwrap(), "{}", place.path().display()).unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap())
-            .lines()
-            .map_while(Result::ok);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         // The first acknowledgement, so that each round writes; then at a moment that falls anywhere in a commit.
         let first = lines.by_ref().find(|line| line.starts_with("ack "));
         let killer = thread::spawn(move || {
@@ -87,26 +77,17 @@ fn acknowledged_records_survive_a_kill() {
             }
         }
         killer.join().unwrap();
-        assert!(
-            acknowledged.len() > before,
-            "round {round} acknowledged nothing"
-        );
+        assert!(acknowledged.len() > before, "round {round} acknowledged nothing");
 
         let report = Journal::verify(&place.path()).unwrap();
         assert!(report.is_clean(), "round {round}: {report:?}");
         let journal = place.open();
         let records = journal.after(0, usize::MAX).unwrap();
         assert_eq!(records.len() % 2, 0, "half a batch is in the journal");
-        let stored: HashMap<_, _> = records
-            .iter()
-            .map(|record| (record.position, (&record.session, record.seq)))
-            .collect();
+        let stored: HashMap<_, _> =
+            records.iter().map(|record| (record.position, (&record.session, record.seq))).collect();
         for (position, (session, seq)) in &acknowledged {
-            assert_eq!(
-                stored.get(position),
-                Some(&(session, *seq)),
-                "round {round}"
-            );
+            assert_eq!(stored.get(position), Some(&(session, *seq)), "round {round}");
         }
     }
 }

@@ -27,9 +27,6 @@ fn no_test_file_is_forgotten() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let module = name.strip_suffix(".rs").unwrap();
         let listed = include_str!("main.rs").contains(&format!("mod {module};\n"));
-        assert!(
-            module == "main" || listed,
-            "{name} is not listed in main.rs"
-        );
+        assert!(module == "main" || listed, "{name} is not listed in main.rs");
     }
 }

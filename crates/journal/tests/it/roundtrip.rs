@@ -42,12 +42,7 @@ fn any_draft() -> impl Strategy<Value = Draft> {
         session: names.0,
         time,
         kind,
-        source: Source {
-            protocol: names.1,
-            agent: names.2,
-            door: names.3,
-            key: names.4,
-        },
+        source: Source { protocol: names.1, agent: names.2, door: names.3, key: names.4 },
         turn: rest.0,
         action: rest.1,
         event_id: None,

@@ -14,9 +14,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-        }
+        Self { folder: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -56,10 +54,7 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 }
 
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap()
-        .block_on(future)
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
 pub(crate) fn append(journal: &Journal, drafts: Vec<Draft>) -> Result<Appended, Error> {
@@ -74,8 +69,5 @@ pub(crate) fn recorded(journal: &Journal, drafts: Vec<Draft>) -> Vec<Arc<Record>
 }
 
 pub(crate) fn bodies(records: &[Arc<Record>]) -> Vec<&str> {
-    records
-        .iter()
-        .map(|record| std::str::from_utf8(&record.body).unwrap())
-        .collect()
+    records.iter().map(|record| std::str::from_utf8(&record.body).unwrap()).collect()
 }

@@ -16,10 +16,7 @@ fn filled() -> Place {
             event_id: Some(format!("evt_{number}")),
             findings: json!([{ "code": "AEP-REQ-03" }]),
             gate: Some(json!({ "risk": "high" })),
-            ..draft(
-                if number % 2 == 0 { "a" } else { "b" },
-                &format!("body {number}"),
-            )
+            ..draft(if number % 2 == 0 { "a" } else { "b" }, &format!("body {number}"))
         };
         recorded(&journal, vec![full]);
     }
@@ -28,10 +25,7 @@ fn filled() -> Place {
 
 fn change(place: &Place, sql: &str) {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
-    Connection::open_with_flags(place.path(), flags)
-        .unwrap()
-        .execute_batch(sql)
-        .unwrap();
+    Connection::open_with_flags(place.path(), flags).unwrap().execute_batch(sql).unwrap();
 }
 
 fn verify_after(sql: &str) -> Report {
@@ -41,12 +35,7 @@ fn verify_after(sql: &str) -> Report {
 }
 
 fn bad(position: u64, session: &str, seq: u64, what: What) -> Bad {
-    Bad {
-        position,
-        session: session.to_owned(),
-        seq,
-        what,
-    }
+    Bad { position, session: session.to_owned(), seq, what }
 }
 
 #[test]
@@ -93,10 +82,7 @@ fn a_change_in_any_column_is_found_and_named() {
         assert_eq!((report.first_bad, report.bad), (expected, 1), "{change}");
     }
     let report = verify_after("UPDATE record SET hash = zeroblob(32) WHERE position = 5");
-    assert_eq!(
-        (report.first_bad, report.bad),
-        (Some(bad(5, "a", 3, What::Content)), 2)
-    );
+    assert_eq!((report.first_bad, report.bad), (Some(bad(5, "a", 3, What::Content)), 2));
     let report = verify_after("UPDATE record SET hash = x'00' WHERE position = 5");
     assert_eq!(report.first_bad, Some(bad(5, "a", 3, What::Unreadable)));
 }
@@ -105,16 +91,10 @@ fn a_change_in_any_column_is_found_and_named() {
 fn a_removed_record_is_found_wherever_it_stood() {
     for (position, near, seq) in [(1, 3, 1), (5, 7, 3), (9, 7, 5)] {
         let report = verify_after(&format!("DELETE FROM record WHERE position = {position}"));
-        assert_eq!(
-            (report.first_bad, report.bad),
-            (Some(bad(near, "a", seq, What::Missing)), 1)
-        );
+        assert_eq!((report.first_bad, report.bad), (Some(bad(near, "a", seq, What::Missing)), 1));
     }
     let report = verify_after("DELETE FROM record WHERE session = 'b'");
-    assert_eq!(
-        (report.first_bad, report.bad),
-        (Some(bad(0, "b", 1, What::Missing)), 1)
-    );
+    assert_eq!((report.first_bad, report.bad), (Some(bad(0, "b", 1, What::Missing)), 1));
 }
 
 #[test]
@@ -154,10 +134,7 @@ fn a_record_put_in_or_a_head_set_back_is_found() {
 fn a_chain_spliced_from_another_journal_is_found() {
     let (place, other) = (filled(), Place::new());
     let forged = other.open();
-    recorded(
-        &forged,
-        ["x", "y", "z"].map(|body| draft("a", body)).to_vec(),
-    );
+    recorded(&forged, ["x", "y", "z"].map(|body| draft("a", body)).to_vec());
     drop(forged);
     change(
         &place,
@@ -170,27 +147,18 @@ fn a_chain_spliced_from_another_journal_is_found() {
         ),
     );
     let report = Journal::verify(&place.path()).unwrap();
-    assert_eq!(
-        (report.first_bad, report.bad),
-        (Some(bad(5, "a", 3, What::Link)), 2)
-    );
+    assert_eq!((report.first_bad, report.bad), (Some(bad(5, "a", 3, What::Link)), 2));
 }
 
 #[test]
 fn one_byte_changed_in_the_file_is_found() {
     let place = filled();
     let mut bytes = fs::read(place.path()).unwrap();
-    let at = bytes
-        .windows(6)
-        .position(|window| window == b"body 4")
-        .unwrap();
+    let at = bytes.windows(6).position(|window| window == b"body 4").unwrap();
     bytes[at + 5] ^= 1;
     fs::write(place.path(), &bytes).unwrap();
     let report = Journal::verify(&place.path()).unwrap();
-    assert_eq!(
-        (report.first_bad, report.bad),
-        (Some(bad(5, "a", 3, What::Content)), 1)
-    );
+    assert_eq!((report.first_bad, report.bad), (Some(bad(5, "a", 3, What::Content)), 1));
 }
 
 #[test]

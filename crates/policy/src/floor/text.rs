@@ -9,10 +9,43 @@ use crate::subject::Subject;
 
 /// Programs whose words are judged wherever they stand.
 const PROGRAMS: [&str; 37] = [
-    "rm", "srm", "grm", "rimraf", "rmtree", "remove-item", "mv", "rsync", "find", "dd", "dcfldd", "dc3dd", "fdisk",
-    "sfdisk", "gdisk", "sgdisk", "parted", "cfdisk", "diskutil", "nvme", "cp", "install", "wipefs", "blkdiscard",
-    "shred", "tee", "mkswap", "mke2fs", "truncate", "badblocks", "hdparm", "cryptsetup", "pvcreate", "zpool", "del",
-    "rd", "trash",
+    "rm",
+    "srm",
+    "grm",
+    "rimraf",
+    "rmtree",
+    "remove-item",
+    "mv",
+    "rsync",
+    "find",
+    "dd",
+    "dcfldd",
+    "dc3dd",
+    "fdisk",
+    "sfdisk",
+    "gdisk",
+    "sgdisk",
+    "parted",
+    "cfdisk",
+    "diskutil",
+    "nvme",
+    "cp",
+    "install",
+    "wipefs",
+    "blkdiscard",
+    "shred",
+    "tee",
+    "mkswap",
+    "mke2fs",
+    "truncate",
+    "badblocks",
+    "hdparm",
+    "cryptsetup",
+    "pvcreate",
+    "zpool",
+    "del",
+    "rd",
+    "trash",
 ];
 
 /// Searches a text for what the floor denies.
@@ -39,17 +72,25 @@ fn unquote(text: &str) -> String {
 
 fn clauses(plain: &str, subject: &Subject<'_>) -> Option<Fall> {
     for clause in plain.split([';', '|', '&', '\n', '\r', '(', ')', '`', '<', '{', '}']) {
-        let (clause, target) = clause.split_once('>').unwrap_or((clause, ""));
-        let target = target.trim_start_matches(['>', '|', ' ']);
-        if target.split_whitespace().next().is_some_and(|target| super::is_disk(target, subject)) {
-            return Some(Fall::RawDisk);
+        let spaced = clause.replace('>', " > ");
+        let mut tokens = Vec::new();
+        let mut target_follows = false;
+        for token in spaced.split_whitespace() {
+            if token == ">" {
+                target_follows = true;
+            } else if !std::mem::take(&mut target_follows) {
+                tokens.push(token);
+            } else if super::is_disk(token, subject) {
+                return Some(Fall::RawDisk);
+            }
         }
-        let tokens: Vec<&str> = clause.split_whitespace().collect();
         // The words behind a later `rm` are behind the first one too.
         let mut judged = Vec::new();
         for (at, token) in tokens.iter().enumerate() {
             let name = program(token);
-            let known = PROGRAMS.contains(&name.as_str()) || name.starts_with("mkfs") || name.starts_with("newfs");
+            let known = PROGRAMS.contains(&name.as_str())
+                || name.starts_with("mkfs")
+                || name.starts_with("newfs");
             if !known || judged.contains(&name) || judged.len() > PROGRAMS.len() {
                 continue;
             }
@@ -65,18 +106,27 @@ fn clauses(plain: &str, subject: &Subject<'_>) -> Option<Fall> {
 /// A function whose body pipes it into itself, and one-line relatives in other languages.
 fn is_fork_bomb(text: &str) -> bool {
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace() && *c != '\\').collect();
-    if squeezed.contains("forkwhilefork") || squeezed.contains("$0|$0&") || squeezed.contains("$0&$0") || squeezed.contains("%0|%0") {
+    if squeezed.contains("forkwhilefork")
+        || squeezed.contains("$0|$0&")
+        || squeezed.contains("$0&$0")
+        || squeezed.contains("%0|%0")
+    {
         return true;
     }
     squeezed.match_indices("(){").take(256).any(|(at, opening)| {
-        let before = squeezed.get(squeezed.floor_char_boundary(at.saturating_sub(256))..at).unwrap_or_default();
+        let before = squeezed
+            .get(squeezed.floor_char_boundary(at.saturating_sub(256))..at)
+            .unwrap_or_default();
         let body = squeezed.get(at + opening.len()..).unwrap_or_default();
         let body = body.get(..body.floor_char_boundary(1_024)).unwrap_or_default();
         let start = before.rfind([';', '&', '|', '\'', '"', '(', '{', '}']).map_or(0, |at| at + 1);
         let name = before.get(start..).unwrap_or_default();
         let name = name.strip_prefix("function").unwrap_or(name);
         let body = body.get(..body.find('}').unwrap_or(body.len())).unwrap_or_default();
-        !name.is_empty() && name.len() < 256 && (body.contains(&format!("{name}|{name}")) || body.contains(&format!("{name}&{name}")))
+        !name.is_empty()
+            && name.len() < 256
+            && (body.contains(&format!("{name}|{name}"))
+                || body.contains(&format!("{name}&{name}")))
     })
 }
 

@@ -173,7 +173,9 @@ impl File {
 impl Draft {
     /// Turns the draft into a rule that matches.
     pub(crate) fn compile(&self, name: &str, layer: Layer) -> Result<Rule, Error> {
-        let error = |message: String| invalid(name, self.id.referenced, format!("rule `{}`: {message}", self.id.value));
+        let error = |message: String| {
+            invalid(name, self.id.referenced, format!("rule `{}`: {message}", self.id.value))
+        };
         if let Some(problem) = self.problem() {
             return Err(error(problem.to_owned()));
         }
@@ -209,7 +211,9 @@ impl Draft {
             tools: self
                 .tool
                 .iter()
-                .map(|tool| Class::parse(tool).map_or_else(|| Tool::Name(tool.clone()), Tool::Class))
+                .map(|tool| {
+                    Class::parse(tool).map_or_else(|| Tool::Name(tool.clone()), Tool::Class)
+                })
                 .collect(),
             agents: self.agent.clone(),
             servers: self.server.clone(),
@@ -240,13 +244,21 @@ impl Draft {
             Some("an id has lower-case letters, digits, `.`, `-` and `_`")
         } else if self.reason.trim().is_empty() {
             Some("the reason is empty")
-        } else if self.tool.is_empty() && self.argv.is_empty() && self.path.is_empty() && self.server.is_empty() {
+        } else if self.tool.is_empty()
+            && self.argv.is_empty()
+            && self.path.is_empty()
+            && self.server.is_empty()
+        {
             Some("it needs at least one of `tool`, `argv`, `path` and `server`")
         } else if self.argv.iter().chain(&self.except).any(Vec::is_empty) {
             Some("a prefix in `argv` or `except` is empty")
-        } else if self.argv.is_empty() && (narrows || !self.with_flags.is_empty() || !self.except.is_empty()) {
+        } else if self.argv.is_empty()
+            && (narrows || !self.with_flags.is_empty() || !self.except.is_empty())
+        {
             Some("flags, `exact`, `except`, `operands` and `data` need `argv`")
-        } else if self.decision == Decision::Allow && !(self.with_flags.is_empty() && self.except.is_empty()) {
+        } else if self.decision == Decision::Allow
+            && !(self.with_flags.is_empty() && self.except.is_empty())
+        {
             Some("`with_flags` and `except` are for rules that ask or deny")
         } else if self.decision != Decision::Allow && limits {
             Some("only `with_flags`, `except` and `path` narrow a rule that asks or denies")

@@ -18,7 +18,8 @@ pub(super) fn may_have(words: &[Word], flag: &str) -> bool {
         } else if let Some(letter) = single_letter(flag) {
             !word.starts_with("--") && word.chars().skip(1).any(|c| c == letter)
         } else {
-            word.starts_with(flag) || word.strip_prefix('-').is_some_and(|word| word.starts_with(flag))
+            word.starts_with(flag)
+                || word.strip_prefix('-').is_some_and(|word| word.starts_with(flag))
         }
     })
 }
@@ -26,11 +27,8 @@ pub(super) fn may_have(words: &[Word], flag: &str) -> bool {
 /// Whether all flags among the words are known ones. `-#` stands for a number.
 pub(super) fn only(words: &[Word], known: &[String]) -> bool {
     let lists = |flag: &str| known.iter().any(|known| known == flag);
-    words
-        .iter()
-        .map(|word| word.text.as_str())
-        .filter(|word| is_flag(word) && *word != "--")
-        .all(|word| {
+    words.iter().map(|word| word.text.as_str()).filter(|word| is_flag(word) && *word != "--").all(
+        |word| {
             let name = word.split('=').next().unwrap_or(word);
             if lists(name) {
                 return true;
@@ -43,7 +41,8 @@ pub(super) fn only(words: &[Word], known: &[String]) -> bool {
                         known.iter().any(|flag| single_letter(flag) == Some(c))
                     }
                 })
-        })
+        },
+    )
 }
 
 fn single_letter(flag: &str) -> Option<char> {

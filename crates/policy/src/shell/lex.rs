@@ -7,8 +7,8 @@ use super::{Assignment, Direction, Reading, Redirect, Simple, Word};
 
 /// Words that are grammar where a command may start. They are dropped, so that the command behind them shows.
 pub(super) const RESERVED: [&str; 22] = [
-    "!", "{", "}", "[[", "]]", "if", "then", "else", "elif", "fi", "for", "foreach", "while", "until", "do", "done",
-    "case", "esac", "select", "function", "coproc", "repeat",
+    "!", "{", "}", "[[", "]]", "if", "then", "else", "elif", "fi", "for", "foreach", "while",
+    "until", "do", "done", "case", "esac", "select", "function", "coproc", "repeat",
 ];
 
 /// Reads a text into a reading.
@@ -20,6 +20,7 @@ pub(super) fn run(text: &str, depth: usize, reading: &mut Reading) {
         word: None,
         command: Simple::default(),
         redirect: None,
+        after_both: false,
     };
     while let Some(c) = lexer.bump() {
         lexer.step(c);
@@ -34,6 +35,8 @@ struct Lexer<'t, 'r> {
     word: Option<Draft>,
     command: Simple,
     redirect: Option<Operator>,
+    /// Whether `&>` was seen in this command: to some shells that is `&` and then `>`, another command.
+    after_both: bool,
 }
 
 /// A word that is being read.
@@ -49,8 +52,8 @@ struct Draft {
 #[derive(Clone, Copy)]
 enum Operator {
     File(Direction),
-    /// `>&` and `<&`: a descriptor's copy if digits follow, else a file.
-    Copy(Direction),
+    /// `>&` and `<&`: a descriptor's copy if digits follow.
+    Copy,
 }
 
 impl<'t> Lexer<'t, '_> {
@@ -94,6 +97,7 @@ impl<'t> Lexer<'t, '_> {
                 self.bump();
                 self.eat('>');
                 self.begin_redirect(Operator::File(Direction::Write));
+                self.after_both = true;
             }
             '&' => {
                 self.eat('&');
@@ -287,15 +291,15 @@ impl<'t> Lexer<'t, '_> {
                 self.end_word();
             }
         }
-        let operator = if c == '>' {
-            if self.eat('&') {
-                Operator::Copy(Direction::Write)
-            } else {
-                let _ = self.eat('>') || self.eat('|');
-                Operator::File(Direction::Write)
+        let operator = if self.eat('&') {
+            // `>&-` is complete: what follows is the next word, even without a space.
+            if self.eat('-') {
+                return;
             }
-        } else if self.eat('&') {
-            Operator::Copy(Direction::Read)
+            Operator::Copy
+        } else if c == '>' {
+            let _ = self.eat('>') || self.eat('|');
+            Operator::File(Direction::Write)
         } else if self.eat('>') {
             Operator::File(Direction::Write)
         } else {
@@ -319,12 +323,12 @@ impl<'t> Lexer<'t, '_> {
 
     fn end_word(&mut self) {
         let Some(draft) = self.word.take() else { return };
-        let word = Word {
-            glob: draft.glob && draft.text != "[",
-            text: draft.text,
-        };
+        let word = Word { glob: draft.glob && draft.text != "[", text: draft.text };
         if let Some(operator) = self.redirect.take() {
             return self.end_redirect(operator, word);
+        }
+        if self.after_both {
+            self.reading.note("words follow `&>`, which shells read in two ways");
         }
         if self.command.argv.is_empty() {
             if let Some(assignment) = draft.name_end.and_then(|end| assignment(&word, end)) {
@@ -342,15 +346,14 @@ impl<'t> Lexer<'t, '_> {
 
     fn end_redirect(&mut self, operator: Operator, target: Word) {
         let direction = match operator {
-            Operator::Copy(direction) => {
+            Operator::Copy => {
                 let descriptor = target.text.strip_suffix('-').unwrap_or(&target.text);
-                if descriptor.chars().all(|c| c.is_ascii_digit()) {
+                if !descriptor.is_empty() && descriptor.chars().all(|c| c.is_ascii_digit()) {
                     return;
                 }
-                if direction == Direction::Read {
-                    self.reading.note("a redirection copies something that is not a descriptor");
-                }
-                direction
+                // Shells disagree on what this means, and bash expands the word twice.
+                self.reading.note("a redirection copies something that is not a descriptor");
+                Direction::Write
             }
             Operator::File(direction) => direction,
         };
@@ -365,6 +368,7 @@ impl<'t> Lexer<'t, '_> {
         if self.redirect.take().is_some() {
             self.reading.note("a redirection has no target");
         }
+        self.after_both = false;
         let command = std::mem::take(&mut self.command);
         if command != Simple::default() {
             self.reading.take(command, self.depth);
@@ -376,10 +380,7 @@ impl<'t> Lexer<'t, '_> {
 pub(super) fn assignment(word: &Word, name_end: usize) -> Option<Assignment> {
     let (name, value) = word.text.split_at_checked(name_end)?;
     let value = value.strip_prefix('+').unwrap_or(value).strip_prefix('=')?;
-    Some(Assignment {
-        name: name.to_owned(),
-        value: Word::literal(value),
-    })
+    Some(Assignment { name: name.to_owned(), value: Word::literal(value) })
 }
 
 /// Whether a text can name a variable.

@@ -57,7 +57,13 @@ const WRAPPERS: [Wrapper; 17] = [
     // A keyword in most shells, so assignments may follow.
     Wrapper { name: "time", letters: "pv", manner: Manner::Environment, ..PLAIN },
     Wrapper { name: "setsid", letters: "cfw", long: &["--ctty", "--fork", "--wait"], ..PLAIN },
-    Wrapper { name: "nice", letters: "0123456789", valued: "n", long_valued: &["--adjustment"], ..PLAIN },
+    Wrapper {
+        name: "nice",
+        letters: "0123456789",
+        valued: "n",
+        long_valued: &["--adjustment"],
+        ..PLAIN
+    },
     Wrapper {
         name: "ionice",
         letters: "t",
@@ -99,13 +105,7 @@ const WRAPPERS: [Wrapper; 17] = [
         manner: Manner::Elevating,
         ..PLAIN
     },
-    Wrapper {
-        name: "doas",
-        letters: "nL",
-        valued: "u",
-        manner: Manner::Elevating,
-        ..PLAIN
-    },
+    Wrapper { name: "doas", letters: "nL", valued: "u", manner: Manner::Elevating, ..PLAIN },
 ];
 
 const XARGS: Wrapper = Wrapper {
@@ -113,7 +113,14 @@ const XARGS: Wrapper = Wrapper {
     letters: "0rtpxo",
     valued: "nPILdEs",
     long: &["--null", "--no-run-if-empty", "--verbose", "--interactive", "--exit", "--open-tty"],
-    long_valued: &["--max-args", "--max-procs", "--replace", "--max-lines", "--delimiter", "--max-chars"],
+    long_valued: &[
+        "--max-args",
+        "--max-procs",
+        "--replace",
+        "--max-lines",
+        "--delimiter",
+        "--max-chars",
+    ],
     manner: Manner::Appending,
     ..PLAIN
 };
@@ -121,7 +128,19 @@ const XARGS: Wrapper = Wrapper {
 const SHELLS: [&str; 7] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh"];
 /// Programs whose arguments or input are commands that nobody here reads.
 const UNREAD: [&str; 13] = [
-    "eval", "source", ".", "trap", "alias", "fish", "pwsh", "powershell", "cmd", "watch", "parallel", "enable", "hash",
+    "eval",
+    "source",
+    ".",
+    "trap",
+    "alias",
+    "fish",
+    "pwsh",
+    "powershell",
+    "cmd",
+    "watch",
+    "parallel",
+    "enable",
+    "hash",
 ];
 
 /// Lists a command and everything it runs.
@@ -144,7 +163,8 @@ pub(super) fn unwrap(simple: Simple, depth: usize, reading: &mut Reading) {
     }
     if UNREAD.contains(&name.as_str()) {
         reading.note(&format!("`{name}` runs text that is not read"));
-        let arguments: Vec<&str> = simple.arguments().iter().map(|word| word.text.as_str()).collect();
+        let arguments: Vec<&str> =
+            simple.arguments().iter().map(|word| word.text.as_str()).collect();
         let text = arguments.join(" ");
         reading.list(simple);
         return reading.read(&text, depth + 1);
@@ -153,7 +173,10 @@ pub(super) fn unwrap(simple: Simple, depth: usize, reading: &mut Reading) {
         return find(simple, depth, reading);
     }
     // `command -v` and `-V` only say where a program is.
-    let looks_up = name == "command" && simple.arguments().first().is_some_and(|word| word.text.starts_with(['-']) && word.text != "-p" && word.text != "--");
+    let looks_up = name == "command"
+        && simple.arguments().first().is_some_and(|word| {
+            word.text.starts_with(['-']) && word.text != "-p" && word.text != "--"
+        });
     match WRAPPERS.iter().chain([&XARGS]).find(|wrapper| wrapper.name == name) {
         Some(wrapper) if !looks_up => wrapper.unwrap(simple, depth, reading),
         _ => reading.list(simple),
@@ -163,14 +186,17 @@ pub(super) fn unwrap(simple: Simple, depth: usize, reading: &mut Reading) {
 impl Wrapper {
     fn unwrap(&self, mut simple: Simple, depth: usize, reading: &mut Reading) {
         let mut words = simple.arguments().to_vec().into_iter().peekable();
-        while let Some(word) = words.next_if(|word| word.text.starts_with('-') && word.text != "-") {
+        while let Some(word) = words.next_if(|word| word.text.starts_with('-') && word.text != "-")
+        {
             if word.text == "--" {
                 break;
             }
             match self.takes_value(&word.text) {
                 Some(false) => {}
                 Some(true) => drop(words.next()),
-                None => reading.note(&format!("`{}` has an option that is not known here", self.name)),
+                None => {
+                    reading.note(&format!("`{}` has an option that is not known here", self.name));
+                }
             }
         }
         for _ in 0..self.operands {
@@ -178,7 +204,8 @@ impl Wrapper {
         }
         let mut assignments = simple.assignments.clone();
         if matches!(self.manner, Manner::Environment | Manner::Elevating) {
-            if words.next_if(|word| word.text == "-").is_some() && self.manner == Manner::Elevating {
+            if words.next_if(|word| word.text == "-").is_some() && self.manner == Manner::Elevating
+            {
                 reading.note("`-` is not an option of this program");
             }
             while let Some(set) = words.peek().and_then(set) {
@@ -206,7 +233,8 @@ impl Wrapper {
     /// Whether an option takes the next word as its value; `None` if the option is not known.
     fn takes_value(&self, option: &str) -> Option<bool> {
         if option.starts_with("--") {
-            let (name, value) = option.split_once('=').map_or((option, None), |(n, v)| (n, Some(v)));
+            let (name, value) =
+                option.split_once('=').map_or((option, None), |(n, v)| (n, Some(v)));
             return if self.long_valued.contains(&name) {
                 Some(value.is_none())
             } else {
@@ -238,7 +266,9 @@ fn shell(simple: Simple, depth: usize, reading: &mut Reading) {
     while let Some(word) = words.next_if(|word| word.text.starts_with(['-', '+'])) {
         let option = word.text.as_str();
         let known = matches!(option, "--login" | "--norc" | "--noprofile" | "--posix" | "--")
-            || option.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| "celuxv".contains(c)));
+            || option
+                .strip_prefix('-')
+                .is_some_and(|letters| letters.chars().all(|c| "celuxv".contains(c)));
         if !known {
             reading.note("a shell has an option that is not known here");
         }

@@ -18,9 +18,10 @@ fn shell(command: &str) -> Gate {
 /// Texts made of what shells care about.
 fn shelly() -> impl Strategy<Value = String> {
     let atoms = prop::sample::select(vec![
-        "ls", "rm", "-rf", "/", "~", "git", "status", "push", "cat", "echo", " ", " ", " ", ";", "&&", "|", "||", "&",
-        "\n", "'", "\"", "\\", "$", "$(", ")", "(", "{", "}", "`", ">", "<", ">>", "2>&1", "<<", "#", "!", "*", "[", "=",
-        "X=1", "sh -c", "sudo", "env", "xargs", "find", "-exec", "{}", "+", ".", "..", "é", "\u{200b}", "\r", "src",
+        "ls", "rm", "-rf", "/", "~", "git", "status", "push", "cat", "echo", " ", " ", " ", ";",
+        "&&", "|", "||", "&", "\n", "'", "\"", "\\", "$", "$(", ")", "(", "{", "}", "`", ">", "<",
+        ">>", "2>&1", "<<", "#", "!", "*", "[", "=", "X=1", "sh -c", "sudo", "env", "xargs",
+        "find", "-exec", "{}", "+", ".", "..", "é", "\u{200b}", "\r", "src",
     ]);
     prop::collection::vec(atoms, 0..24).prop_map(|atoms| atoms.concat())
 }
@@ -151,29 +152,21 @@ fn large_and_deep_texts_end_in_an_ask() {
         "eval ".repeat(10_000),
         "x(){".repeat(15_000),
     ] {
-        let t = std::time::Instant::now();
-        assert_eq!(shell(&text).decision, Decision::Ask, "{}", &text[..20]);
-        eprintln!("{:?} {}", t.elapsed(), &text[..20]);
+        let start: String = text.chars().take(20).collect();
+        assert_eq!(shell(&text).decision, Decision::Ask, "{start}");
     }
 }
 
 #[test]
 fn a_directory_that_is_no_project_is_asked_about() {
-    let action = action(banister_events::activity::ActionKind::Tool, "Bash", json!({ "command": "cat notes" }));
+    let action = action(
+        banister_events::activity::ActionKind::Tool,
+        "Bash",
+        json!({ "command": "cat notes" }),
+    );
     for cwd in [Some("/home/me"), Some("/"), Some("/home"), Some("relative"), None] {
-        let request = Request { agent: "claude", action: &action, cwd, home: Some("/home/me"), own: &[] };
+        let request =
+            Request { agent: "claude", action: &action, cwd, home: Some("/home/me"), own: &[] };
         assert_eq!(evaluate(&RULES, &request).decision, Decision::Ask, "{cwd:?}");
-    }
-}
-
-#[test]
-fn zz_tmp_speed() {
-    let t = std::time::Instant::now();
-    let r = builtin();
-    eprintln!("load {:?}", t.elapsed());
-    for c in ["ls", "git status", "cargo test 2>&1 | tail -20", "cd src && rg foo && git add -A && git commit -m 'x'", "rm -rf target", "echo $(x)"] {
-        let t = std::time::Instant::now();
-        for _ in 0..1000 { super::shell(&r, c); }
-        eprintln!("{c}: {:?}", t.elapsed() / 1000);
     }
 }

@@ -15,10 +15,7 @@ fn message(yaml: &str) -> String {
 #[test]
 fn an_unknown_key_is_pointed_at_with_the_nearest_one() {
     let yaml = "schema: banister.policy/v1\nrules:\n  - id: a\n    desicion: ask\n    reason: X.\n    risk: low\n";
-    assert_eq!(
-        message(yaml),
-        "mine.yaml:4:5: unknown key `desicion`, did you mean `decision`?"
-    );
+    assert_eq!(message(yaml), "mine.yaml:4:5: unknown key `desicion`, did you mean `decision`?");
 }
 
 #[test]
@@ -157,7 +154,8 @@ fn a_users_ask_and_deny_always_count() {
 
 #[test]
 fn a_users_allow_by_path_lets_the_shell_write_there() {
-    let rules = load(&format!("  - {{id: out, tool: [write], path: [./out/**], {ALLOW}}}\n")).unwrap();
+    let rules =
+        load(&format!("  - {{id: out, tool: [write], path: [./out/**], {ALLOW}}}\n")).unwrap();
     assert_eq!(shell(&rules, "ls > out/list.txt").decision, Decision::Allow);
     assert_eq!(shell(&rules, "ls > list.txt").rule, "redirect");
     assert_eq!(shell(&rules, "cd src && ls > out/list.txt").rule, "redirect");

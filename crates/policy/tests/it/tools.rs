@@ -7,7 +7,12 @@ use super::{action, builtin, decide, tool};
 fn file_tools_are_free_inside_the_project_and_asked_outside() {
     let rules = builtin();
     for (name, input, decision, rule) in [
-        ("Read", json!({"file_path": "/home/me/project/src/a.rs"}), Decision::Allow, "pack.file.read"),
+        (
+            "Read",
+            json!({"file_path": "/home/me/project/src/a.rs"}),
+            Decision::Allow,
+            "pack.file.read",
+        ),
         ("read_file", json!({"path": "src/a.rs"}), Decision::Allow, "pack.file.read"),
         ("Read", json!({"file_path": "/home/me/project/../other/a.rs"}), Decision::Ask, "none"),
         ("Read", json!({"file_path": "/etc/passwd"}), Decision::Ask, "none"),
@@ -18,8 +23,18 @@ fn file_tools_are_free_inside_the_project_and_asked_outside() {
         ("Grep", json!({"pattern": "x", "path": "/"}), Decision::Ask, "none"),
         ("Glob", json!({"pattern": "**/*.rs"}), Decision::Allow, "pack.file.search"),
         ("Glob", json!({"pattern": "/opt/x"}), Decision::Ask, "none"),
-        ("Edit", json!({"file_path": "src/a.rs", "new_string": "rm -rf /"}), Decision::Allow, "pack.file.edit"),
-        ("Write", json!({"file_path": ".github/workflows/ci.yml"}), Decision::Ask, "pack.file.guarded"),
+        (
+            "Edit",
+            json!({"file_path": "src/a.rs", "new_string": "rm -rf /"}),
+            Decision::Allow,
+            "pack.file.edit",
+        ),
+        (
+            "Write",
+            json!({"file_path": ".github/workflows/ci.yml"}),
+            Decision::Ask,
+            "pack.file.guarded",
+        ),
         ("Write", json!({"file_path": "/home/me/.bashrc"}), Decision::Ask, "pack.file.outside"),
         ("Write", json!({"file_path": "/tmp/x"}), Decision::Ask, "none"),
         ("NotebookEdit", json!({"notebook_path": "a.ipynb"}), Decision::Allow, "pack.file.edit"),
@@ -47,11 +62,19 @@ fn banisters_own_files_are_closed_to_every_tool() {
         ("Glob", json!({"pattern": "/home/me/.config/banister/**"})),
         ("Unheard", json!({"deep": [{"where": "file:///home/me/.config/banister/x"}]})),
         ("Bash", json!({"command": "ls", "cwd": "/home/me/.config/banister"})),
-        ("apply_patch", json!({"command": "*** Begin Patch\n*** Update File: ../.config/banister/x\n*** End Patch"})),
+        (
+            "apply_patch",
+            json!({"command": "*** Begin Patch\n*** Update File: ../.config/banister/x\n*** End Patch"}),
+        ),
     ] {
-        assert_eq!(tool(&rules, name, input.clone()).rule, "floor.banister-files", "{name} {input}");
+        assert_eq!(
+            tool(&rules, name, input.clone()).rule,
+            "floor.banister-files",
+            "{name} {input}"
+        );
     }
-    let mut mcp = action(ActionKind::Mcp, "read_text_file", json!({"path": "/home/me/.config/banister/x"}));
+    let mut mcp =
+        action(ActionKind::Mcp, "read_text_file", json!({"path": "/home/me/.config/banister/x"}));
     mcp.server = Some("files".to_owned());
     assert_eq!(decide(&rules, &mcp).rule, "floor.banister-files");
 }
@@ -60,10 +83,17 @@ fn banisters_own_files_are_closed_to_every_tool() {
 fn patches_are_judged_by_every_file_they_name() {
     let rules = builtin();
     let patch = |body: &str| {
-        tool(&rules, "apply_patch", json!({"command": format!("*** Begin Patch\n{body}\n*** End Patch")}))
+        tool(
+            &rules,
+            "apply_patch",
+            json!({"command": format!("*** Begin Patch\n{body}\n*** End Patch")}),
+        )
     };
     assert_eq!(patch("*** Update File: Cargo.toml\n@@\n-a\n+b").rule, "pack.file.edit");
-    assert_eq!(patch("*** Add File: a.rs\n+x\n*** Add File: .git/hooks/x\n+y").rule, "pack.file.guarded");
+    assert_eq!(
+        patch("*** Add File: a.rs\n+x\n*** Add File: .git/hooks/x\n+y").rule,
+        "pack.file.guarded"
+    );
     assert_eq!(patch("*** Update File: a.rs\n*** Move to: /usr/bin/x").rule, "pack.file.outside");
     let strange = patch("*** Update File: a.rs\n*** Copy To: /x");
     assert_eq!((strange.rule.as_str(), strange.risk), ("opaque", Risk::High));
@@ -82,7 +112,11 @@ fn commands_are_found_in_every_agents_input() {
         ("shell_command", json!({"command": ["git", "status"]}), "pack.git.read"),
         ("shell_command", json!({"command": ["ls", "$(rm x)"]}), "pack.shell.look"),
         ("Execute", json!({"command": "git", "args": ["push"]}), "pack.git.push"),
-        ("Execute", json!({"command": "git", "args": ["status"], "cmd": "git push"}), "pack.git.push"),
+        (
+            "Execute",
+            json!({"command": "git", "args": ["status"], "cmd": "git push"}),
+            "pack.git.push",
+        ),
         ("Bash", json!({"command": "ls", "cwd": "/etc"}), "none"),
         ("Bash", json!({"command": "ls", "cwd": "src"}), "pack.shell.look"),
         ("Bash", json!({"command": "ls", "env": {"PATH": "."}}), "opaque"),

@@ -27,73 +27,34 @@ const VERBOSITIES: &[&str] = &["terse", "normal", "detailed"];
 pub(in crate::aaep) const URGENCIES: &[&str] = &["background", "normal", "critical"];
 const RISKS: &[&str] = &["low", "medium", "high"];
 
-const TEXT: Kind = Kind::Text {
-    min: 1,
-    max: AAEP_TEXT_CHARS,
-};
-const MAYBE_EMPTY: Kind = Kind::Text {
-    min: 0,
-    max: AAEP_TEXT_CHARS,
-};
-const SHORT: Kind = Kind::Text {
-    min: 1,
-    max: AAEP_TERSE_CHARS,
-};
+const TEXT: Kind = Kind::Text { min: 1, max: AAEP_TEXT_CHARS };
+const MAYBE_EMPTY: Kind = Kind::Text { min: 0, max: AAEP_TEXT_CHARS };
+const SHORT: Kind = Kind::Text { min: 1, max: AAEP_TERSE_CHARS };
 const LABEL: Kind = Kind::Text { min: 1, max: 256 };
-const MILLISECONDS: Kind = Kind::Integer {
-    min: 0,
-    max: 86_400_000,
-};
-const COUNT: Kind = Kind::Integer {
-    min: 0,
-    max: i64::MAX,
-};
-const SECONDS: Kind = Kind::Integer {
-    min: 1,
-    max: 86_400,
-};
-const LANGUAGE: Kind = Kind::Format {
-    looks: "a BCP 47 language tag",
-    fits: is_language,
-};
-const URI: Kind = Kind::Format {
-    looks: "a URI",
-    fits: is_uri,
-};
+const MILLISECONDS: Kind = Kind::Integer { min: 0, max: 86_400_000 };
+const COUNT: Kind = Kind::Integer { min: 0, max: i64::MAX };
+const SECONDS: Kind = Kind::Integer { min: 1, max: 86_400 };
+const LANGUAGE: Kind = Kind::Format { looks: "a BCP 47 language tag", fits: is_language };
+const URI: Kind = Kind::Format { looks: "a URI", fits: is_uri };
 const TOOL: Kind = Kind::Format {
     looks: "a tool name: a letter or _, then letters, digits, _ . -",
     fits: is_tool,
 };
-const CALL: Kind = Kind::Format {
-    looks: "call_ and 1 to 64 letters and digits",
-    fits: |id| is_id("call_", id),
-};
-const OUTPUT: Kind = Kind::Format {
-    looks: "out_ and 1 to 64 letters and digits",
-    fits: |id| is_id("out_", id),
-};
-const TOKEN: Kind = Kind::Format {
-    looks: "rpl_ and 1 to 64 letters and digits",
-    fits: |id| is_id("rpl_", id),
-};
+const CALL: Kind =
+    Kind::Format { looks: "call_ and 1 to 64 letters and digits", fits: |id| is_id("call_", id) };
+const OUTPUT: Kind =
+    Kind::Format { looks: "out_ and 1 to 64 letters and digits", fits: |id| is_id("out_", id) };
+const TOKEN: Kind =
+    Kind::Format { looks: "rpl_ and 1 to 64 letters and digits", fits: |id| is_id("rpl_", id) };
 
 /// Envelope fields, in the recommended order.
 const ENVELOPE: &[Field] = &[
     must("@context", Kind::Any),
-    may(
-        "aaep_version",
-        Kind::Format {
-            looks: "a version such as 1.0.0",
-            fits: is_version,
-        },
-    ),
+    may("aaep_version", Kind::Format { looks: "a version such as 1.0.0", fits: is_version }),
     must("type", NAME),
     must(
         "event_id",
-        Kind::Format {
-            looks: "evt_ and 1 to 64 letters and digits",
-            fits: |id| is_id("evt_", id),
-        },
+        Kind::Format { looks: "evt_ and 1 to 64 letters and digits", fits: |id| is_id("evt_", id) },
     ),
     must(
         "session_id",
@@ -114,13 +75,7 @@ const ENVELOPE: &[Field] = &[
     may("verbosity", Kind::Word(VERBOSITIES)),
     may("urgency", Kind::Word(URGENCIES)),
     may("localization_hints", Kind::Record(&LOCALIZATION)),
-    may(
-        "correlation_id",
-        Kind::Text {
-            min: 0,
-            max: usize::MAX,
-        },
-    ),
+    may("correlation_id", Kind::Text { min: 0, max: usize::MAX }),
     may("extensions", Kind::Each(&Kind::Object)),
     may("summary_terse", SHORT),
     may("summary_detailed", TEXT),
@@ -144,41 +99,16 @@ const LOCALIZATION: Shape = Shape {
     parts: &[&[
         may("primary_language", LANGUAGE),
         may("text_direction", Kind::Word(&["ltr", "rtl", "auto"])),
-        may(
-            "available_languages",
-            Kind::List {
-                min: 0,
-                max: 32,
-                distinct: true,
-                item: &LANGUAGE,
-            },
-        ),
-        may(
-            "fallback_chain",
-            Kind::List {
-                min: 0,
-                max: 16,
-                distinct: false,
-                item: &LANGUAGE,
-            },
-        ),
-        may(
-            "script",
-            Kind::Format {
-                looks: "an ISO 15924 script such as Latn",
-                fits: is_script,
-            },
-        ),
+        may("available_languages", Kind::List { min: 0, max: 32, distinct: true, item: &LANGUAGE }),
+        may("fallback_chain", Kind::List { min: 0, max: 16, distinct: false, item: &LANGUAGE }),
+        may("script", Kind::Format { looks: "an ISO 15924 script such as Latn", fits: is_script }),
         may("calendar", NAME),
     ]],
     closed: true,
 };
 
 /// An event of somebody else's type: the envelope is AAEP's, the rest is theirs.
-pub(in crate::aaep) const EXTENSION: Shape = Shape {
-    parts: &[ENVELOPE, SUMMARY],
-    closed: false,
-};
+pub(in crate::aaep) const EXTENSION: Shape = Shape { parts: &[ENVELOPE, SUMMARY], closed: false };
 
 pub(super) const SESSION_STARTED: Shape = Shape {
     parts: &[
@@ -188,15 +118,7 @@ pub(super) const SESSION_STARTED: Shape = Shape {
             may("expected_duration_ms", MILLISECONDS),
             may("requested_by", LABEL),
             may("request_text", MAYBE_EMPTY),
-            may(
-                "tools_available",
-                Kind::List {
-                    min: 0,
-                    max: 256,
-                    distinct: true,
-                    item: &LABEL,
-                },
-            ),
+            may("tools_available", Kind::List { min: 0, max: 256, distinct: true, item: &LABEL }),
         ],
     ],
     closed: true,
@@ -227,10 +149,7 @@ pub(super) const SESSION_ERRORED: Shape = Shape {
             must("summary_normal", TEXT),
             may(
                 "error_code",
-                Kind::Format {
-                    looks: "a code such as RATE_LIMIT",
-                    fits: is_error_code,
-                },
+                Kind::Format { looks: "a code such as RATE_LIMIT", fits: is_error_code },
             ),
             may("error_uri", URI),
             may("recoverable", Kind::Bool),
@@ -244,17 +163,11 @@ pub(super) const SESSION_CANCELLED: Shape = Shape {
     parts: &[
         ENVELOPE,
         &[
-            must(
-                "cancelled_by",
-                Kind::Word(&["user", "producer", "timeout", "system"]),
-            ),
+            must("cancelled_by", Kind::Word(&["user", "producer", "timeout", "system"])),
             must("summary_normal", TEXT),
             may(
                 "cancellation_reason",
-                Kind::Format {
-                    looks: "a word such as user_stop",
-                    fits: is_reason_word,
-                },
+                Kind::Format { looks: "a word such as user_stop", fits: is_reason_word },
             ),
             may("partial_result", MAYBE_EMPTY),
         ],
@@ -277,10 +190,7 @@ pub(super) const STATE_CHANGED: Shape = Shape {
     closed: true,
 };
 
-const STEP: Kind = Kind::Integer {
-    min: 1,
-    max: i64::MAX,
-};
+const STEP: Kind = Kind::Integer { min: 1, max: i64::MAX };
 
 pub(super) const PROGRESS_UPDATED: Shape = Shape {
     parts: &[
@@ -291,13 +201,7 @@ pub(super) const PROGRESS_UPDATED: Shape = Shape {
                 "progress",
                 Kind::Record(&Shape {
                     parts: &[&[
-                        may(
-                            "percent",
-                            Kind::Number {
-                                min: 0.0,
-                                max: 100.0,
-                            },
-                        ),
+                        may("percent", Kind::Number { min: 0.0, max: 100.0 }),
                         may("step", STEP),
                         may("total_steps", STEP),
                         may("description", SHORT),
@@ -358,10 +262,7 @@ pub(super) const OUTPUT_STREAMING: Shape = Shape {
             may("output_id", OUTPUT),
             may(
                 "content_type",
-                Kind::Format {
-                    looks: "a media type without parameters",
-                    fits: is_media_type,
-                },
+                Kind::Format { looks: "a media type without parameters", fits: is_media_type },
             ),
             may("language", LANGUAGE),
         ],
@@ -385,15 +286,7 @@ pub(super) const AWAITING_CONFIRMATION: Shape = Shape {
                 "reversibility",
                 Kind::Word(&["reversible", "reversible_with_effort", "irreversible"]),
             ),
-            may(
-                "allowed_replies",
-                Kind::List {
-                    min: 1,
-                    max: 32,
-                    distinct: true,
-                    item: &NAME,
-                },
-            ),
+            may("allowed_replies", Kind::List { min: 1, max: 32, distinct: true, item: &NAME }),
             may("extra_context", Kind::Object),
         ],
     ],
@@ -419,31 +312,17 @@ pub(super) const AWAITING_CLARIFICATION: Shape = Shape {
             ),
             may(
                 "choices",
-                Kind::List {
-                    min: 2,
-                    max: 32,
-                    distinct: true,
-                    item: &Kind::Record(&CHOICE),
-                },
+                Kind::List { min: 2, max: 32, distinct: true, item: &Kind::Record(&CHOICE) },
             ),
             may("context", SHORT),
-            may(
-                "default_response",
-                Kind::Text {
-                    min: 0,
-                    max: AAEP_TERSE_CHARS,
-                },
-            ),
+            may("default_response", Kind::Text { min: 0, max: AAEP_TERSE_CHARS }),
         ],
     ],
     closed: true,
 };
 
 const CHOICE: Shape = Shape {
-    parts: &[&[
-        must("value", LABEL),
-        must("label", Kind::Text { min: 1, max: 1024 }),
-    ]],
+    parts: &[&[must("value", LABEL), must("label", Kind::Text { min: 1, max: 1024 })]],
     closed: true,
 };
 
@@ -453,10 +332,7 @@ pub(super) const HANDOFF_REQUESTED: Shape = Shape {
         SUMMARY,
         &[
             must("reason", TEXT),
-            must(
-                "target_kind",
-                Kind::Word(&["human", "specialist_agent", "escalation_queue"]),
-            ),
+            must("target_kind", Kind::Word(&["human", "specialist_agent", "escalation_queue"])),
             may("target_uri", URI),
             may("packaged_context", Kind::Object),
             may("urgency_for_handoff", Kind::Word(RISKS)),
@@ -487,9 +363,7 @@ fn is_version(text: &str) -> bool {
         && numbers.split('.').all(is_number)
         && label.is_none_or(|label| {
             !label.is_empty()
-                && label
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
         })
 }
 
@@ -511,9 +385,7 @@ fn is_script(text: &str) -> bool {
 fn is_tool(text: &str) -> bool {
     text.len() <= 256
         && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
 }
 
 fn is_error_code(text: &str) -> bool {
@@ -535,20 +407,15 @@ fn is_reason_word(text: &str) -> bool {
 fn is_media_type(text: &str) -> bool {
     let is_part = |part: &str| {
         part.starts_with(|first: char| first.is_ascii_alphabetic())
-            && part
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b".+_-".contains(&byte))
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".+_-".contains(&byte))
     };
-    text.split_once('/')
-        .is_some_and(|(left, right)| is_part(left) && is_part(right))
+    text.split_once('/').is_some_and(|(left, right)| is_part(left) && is_part(right))
 }
 
 fn is_uri(text: &str) -> bool {
     text.split_once(':').is_some_and(|(scheme, rest)| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-            && scheme
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
             && !rest.is_empty()
             && !text.contains(|letter: char| letter.is_whitespace() || letter.is_control())
     })

@@ -102,19 +102,14 @@ impl Session {
     }
 
     fn clock(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
-        let time = object
-            .get("timestamp")
-            .and_then(Value::as_str)
-            .and_then(rfc3339);
+        let time = object.get("timestamp").and_then(Value::as_str).and_then(rfc3339);
         let Some(now) = time.map(|moment| moment.nanos) else {
             return;
         };
         match self.last_time {
             Some(last) if now < last => {
-                findings.push(TIME.at(
-                    "/timestamp",
-                    "the time is before that of the previous event",
-                ));
+                findings
+                    .push(TIME.at("/timestamp", "the time is before that of the previous event"));
             }
             _ => self.last_time = Some(now),
         }
@@ -144,9 +139,7 @@ impl Session {
             _ => {}
         }
         // An event without number is counted, so that one gap is not reported twice.
-        self.next_number = number
-            .or(self.next_number)
-            .map(|number| number.saturating_add(1));
+        self.next_number = number.or(self.next_number).map(|number| number.saturating_add(1));
     }
 
     fn imply(&mut self, states: &[&'static str]) {
@@ -182,11 +175,7 @@ impl Session {
 
     /// The oldest question without an answer got one.
     fn resolve_oldest(&mut self, accepted: bool) {
-        let Some(at) = self
-            .questions
-            .iter()
-            .position(|question| !question.accepted)
-        else {
+        let Some(at) = self.questions.iter().position(|question| !question.accepted) else {
             return;
         };
         if !accepted {
@@ -197,10 +186,7 @@ impl Session {
     }
 
     pub(super) fn answer(&mut self, token: &str, accepted: bool) {
-        if let Some(question) = self
-            .questions
-            .iter_mut()
-            .find(|question| *question.token == *token)
+        if let Some(question) = self.questions.iter_mut().find(|question| *question.token == *token)
         {
             if accepted {
                 question.accepted = true;
@@ -215,22 +201,14 @@ impl Session {
     fn ask(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
         self.imply(&["awaiting_input"]);
         let action = object.get("action").map(fingerprint).unwrap_or_default();
-        if self
-            .questions
-            .iter()
-            .any(|question| question.action == action && !question.accepted)
-        {
+        if self.questions.iter().any(|question| question.action == action && !question.accepted) {
             findings.push(ASKED_TWICE.at("/action", "the same action waits for an answer already"));
         }
         if self.questions.len() >= OPEN {
             self.questions.pop_front();
         }
         self.questions.push_back(Question {
-            token: object
-                .get("reply_token")
-                .and_then(Value::as_str)
-                .map(key)
-                .unwrap_or_default(),
+            token: object.get("reply_token").and_then(Value::as_str).map(key).unwrap_or_default(),
             action,
             irreversible: is_irreversible(object),
             accepted: false,
@@ -271,17 +249,11 @@ impl Session {
     /// Uses up the confirmation that fits best; false where a needed one is missing.
     fn consent(&mut self, needed: bool) -> bool {
         let fits: [&dyn Fn(&Question) -> bool; 3] = if needed {
-            [
-                &|question| question.accepted,
-                &|question| question.irreversible,
-                &|question| !question.token.is_empty(),
-            ]
+            [&|question| question.accepted, &|question| question.irreversible, &|question| {
+                !question.token.is_empty()
+            }]
         } else {
-            [
-                &|question| question.accepted,
-                &|question| !question.irreversible,
-                &|_| false,
-            ]
+            [&|question| question.accepted, &|question| !question.irreversible, &|_| false]
         };
         for fit in fits {
             if let Some(at) = self.questions.iter().position(fit) {
@@ -299,11 +271,8 @@ impl Session {
         if let Some(id) = text("tool_call_id") {
             match self.calls.remove(&id) {
                 Some(invoked) if invoked != tool => {
-                    let message = format!(
-                        "{} was invoked, {} completed",
-                        quote(&invoked),
-                        quote(&tool)
-                    );
+                    let message =
+                        format!("{} was invoked, {} completed", quote(&invoked), quote(&tool));
                     findings.push(TOOL_NAME.at("/tool", message));
                 }
                 Some(_) => {}
@@ -318,18 +287,16 @@ impl Session {
             }
             return;
         }
-        let named = self
-            .calls
-            .iter()
-            .find(|(_, open)| **open == tool)
-            .map(|(id, _)| id.clone());
+        let named = self.calls.iter().find(|(_, open)| **open == tool).map(|(id, _)| id.clone());
         match named {
             Some(id) => {
                 self.calls.remove(&id);
-                findings.push(CALL_ID.at(
-                    "/tool_call_id",
-                    format!("the id {} of the call is missing", quote(&id)),
-                ));
+                findings.push(
+                    CALL_ID.at(
+                        "/tool_call_id",
+                        format!("the id {} of the call is missing", quote(&id)),
+                    ),
+                );
             }
             None => findings.push(COMPLETED_ALONE.at("/tool", "no call of this tool is open")),
         }
@@ -338,41 +305,25 @@ impl Session {
     fn output(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
         self.imply(&["writing_output"]);
         // Output without an id is one output per session.
-        let id = object
-            .get("output_id")
-            .and_then(Value::as_str)
-            .map(key)
-            .unwrap_or_default();
+        let id = object.get("output_id").and_then(Value::as_str).map(key).unwrap_or_default();
         if self.past_outputs.get(&*id).is_some() {
             findings
                 .push(AFTER_COMPLETE.at("/output_id", "the output was complete before this chunk"));
             return;
         }
-        let chunk = object
-            .get("chunk")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let chunk = object.get("chunk").and_then(Value::as_str).unwrap_or_default();
         let mut output = self.outputs.remove(&id).unwrap_or_default();
         if let Some(position) = object.get("position").and_then(Value::as_u64)
             && position != output.characters
             && position != output.units
         {
-            let message = format!(
-                "the position is {position}, where {} follows",
-                output.characters
-            );
+            let message =
+                format!("the position is {position}, where {} follows", output.characters);
             findings.push(POSITION.at("/position", message));
-            output = Output {
-                characters: position,
-                units: position,
-            };
+            output = Output { characters: position, units: position };
         }
-        output.characters = output
-            .characters
-            .saturating_add(chunk.chars().count() as u64);
-        output.units = output
-            .units
-            .saturating_add(chunk.encode_utf16().count() as u64);
+        output.characters = output.characters.saturating_add(chunk.chars().count() as u64);
+        output.units = output.units.saturating_add(chunk.encode_utf16().count() as u64);
         if object.get("complete") == Some(&Value::Bool(true)) {
             self.past_outputs.first(&*id, ());
         } else if self.outputs.len() < OPEN {

@@ -9,13 +9,7 @@ const OPEN: Kind = Kind::Object;
 
 const BASE: &[Field] = &[
     must("type", STRING),
-    may(
-        "timestamp",
-        Kind::Integer {
-            min: -SAFE,
-            max: SAFE,
-        },
-    ),
+    may("timestamp", Kind::Integer { min: -SAFE, max: SAFE }),
     may("rawEvent", Kind::Some),
     may("metadata", OPEN),
 ];
@@ -24,12 +18,7 @@ const BASE: &[Field] = &[
 const OWNER: &[Field] = &[may("subagentRunId", STRING)];
 
 const fn list(item: &'static Kind) -> Kind {
-    Kind::List {
-        min: 0,
-        max: usize::MAX,
-        distinct: false,
-        item,
-    }
+    Kind::List { min: 0, max: usize::MAX, distinct: false, item }
 }
 
 /// An event of its own fields that can belong to a subagent.
@@ -106,10 +95,7 @@ const OUTCOME: Kind = Kind::Union {
     members: &[
         (
             "success",
-            Shape {
-                parts: &[TAG, &[may("pendingToolCallIds", list(&STRING))]],
-                closed: true,
-            },
+            Shape { parts: &[TAG, &[may("pendingToolCallIds", list(&STRING))]], closed: true },
         ),
         (
             "interrupt",
@@ -118,44 +104,21 @@ const OUTCOME: Kind = Kind::Union {
                     TAG,
                     &[must(
                         "interrupts",
-                        Kind::List {
-                            min: 1,
-                            max: usize::MAX,
-                            distinct: false,
-                            item: &INTERRUPT,
-                        },
+                        Kind::List { min: 1, max: usize::MAX, distinct: false, item: &INTERRUPT },
                     )],
                 ],
                 closed: true,
             },
         ),
-        (
-            "cancelled",
-            Shape {
-                parts: &[TAG],
-                closed: true,
-            },
-        ),
+        ("cancelled", Shape { parts: &[TAG], closed: true }),
     ],
 };
 
 const SUBAGENT_OUTCOME: Kind = Kind::Union {
     tag: "type",
     members: &[
-        (
-            "success",
-            Shape {
-                parts: &[TAG],
-                closed: true,
-            },
-        ),
-        (
-            "suspended",
-            Shape {
-                parts: &[TAG, &[may("interruptIds", list(&STRING))]],
-                closed: true,
-            },
-        ),
+        ("success", Shape { parts: &[TAG], closed: true }),
+        ("suspended", Shape { parts: &[TAG, &[may("interruptIds", list(&STRING))]], closed: true }),
     ],
 };
 
@@ -189,10 +152,7 @@ const USAGE: Kind = Kind::Record(&Shape {
     closed: true,
 });
 
-const POINTER: Kind = Kind::Format {
-    looks: "a JSON Pointer",
-    fits: is_pointer,
-};
+const POINTER: Kind = Kind::Format { looks: "a JSON Pointer", fits: is_pointer };
 
 /// Patch operations are the only protocol objects that may carry members of one's own.
 const PATCH: Kind = list(&Kind::Union {
@@ -201,25 +161,15 @@ const PATCH: Kind = list(&Kind::Union {
         ("add", PATCH_VALUE),
         ("replace", PATCH_VALUE),
         ("test", PATCH_VALUE),
-        (
-            "remove",
-            Shape {
-                parts: &[&[must("path", POINTER)]],
-                closed: false,
-            },
-        ),
+        ("remove", Shape { parts: &[&[must("path", POINTER)]], closed: false }),
         ("move", PATCH_FROM),
         ("copy", PATCH_FROM),
     ],
 });
-const PATCH_VALUE: Shape = Shape {
-    parts: &[&[must("path", POINTER), must("value", Kind::Any)]],
-    closed: false,
-};
-const PATCH_FROM: Shape = Shape {
-    parts: &[&[must("path", POINTER), must("from", POINTER)]],
-    closed: false,
-};
+const PATCH_VALUE: Shape =
+    Shape { parts: &[&[must("path", POINTER), must("value", Kind::Any)]], closed: false };
+const PATCH_FROM: Shape =
+    Shape { parts: &[&[must("path", POINTER), must("from", POINTER)]], closed: false };
 
 const CONTENT: Kind = Kind::TextOr(&PART);
 
@@ -231,11 +181,7 @@ const PART: Kind = Kind::Union {
             Shape {
                 parts: &[
                     TAG,
-                    &[
-                        must("text", STRING),
-                        may("id", STRING),
-                        may("metadata", Kind::Some),
-                    ],
+                    &[must("text", STRING), may("id", STRING), may("metadata", Kind::Some)],
                 ],
                 closed: true,
             },
@@ -247,14 +193,7 @@ const PART: Kind = Kind::Union {
     ],
 };
 const MEDIA: Shape = Shape {
-    parts: &[
-        TAG,
-        &[
-            must("source", SOURCE),
-            may("id", STRING),
-            may("metadata", Kind::Some),
-        ],
-    ],
+    parts: &[TAG, &[must("source", SOURCE), may("id", STRING), may("metadata", Kind::Some)]],
     closed: true,
 };
 const SOURCE: Kind = Kind::Union {
@@ -279,11 +218,7 @@ const SOURCE: Kind = Kind::Union {
             Shape {
                 parts: &[
                     TAG,
-                    &[
-                        must("value", STRING),
-                        may("provider", STRING),
-                        may("mimeType", STRING),
-                    ],
+                    &[must("value", STRING), may("provider", STRING), may("mimeType", STRING)],
                 ],
                 closed: true,
             },
@@ -298,10 +233,7 @@ const MESSAGE_BASE: &[Field] = &[
     may("metadata", OPEN),
 ];
 const NAMED: &[Field] = &[may("name", STRING)];
-const ENCRYPTED: &[Field] = &[
-    may("encryptedValue", STRING),
-    may("encryptedValueType", STRING),
-];
+const ENCRYPTED: &[Field] = &[may("encryptedValue", STRING), may("encryptedValueType", STRING)];
 
 const MESSAGE: Kind = Kind::Union {
     tag: "role",
@@ -333,11 +265,7 @@ const MESSAGE: Kind = Kind::Union {
                 parts: &[
                     MESSAGE_BASE,
                     ENCRYPTED,
-                    &[
-                        must("content", CONTENT),
-                        must("toolCallId", STRING),
-                        may("error", STRING),
-                    ],
+                    &[must("content", CONTENT), must("toolCallId", STRING), may("error", STRING)],
                 ],
                 closed: true,
             },
@@ -345,26 +273,18 @@ const MESSAGE: Kind = Kind::Union {
         (
             "activity",
             Shape {
-                parts: &[
-                    MESSAGE_BASE,
-                    &[must("activityType", STRING), must("content", OPEN)],
-                ],
+                parts: &[MESSAGE_BASE, &[must("activityType", STRING), must("content", OPEN)]],
                 closed: true,
             },
         ),
         (
             "reasoning",
-            Shape {
-                parts: &[MESSAGE_BASE, ENCRYPTED, &[must("content", STRING)]],
-                closed: true,
-            },
+            Shape { parts: &[MESSAGE_BASE, ENCRYPTED, &[must("content", STRING)]], closed: true },
         ),
     ],
 };
-const PLAIN_MESSAGE: Shape = Shape {
-    parts: &[MESSAGE_BASE, NAMED, ENCRYPTED, &[must("content", STRING)]],
-    closed: true,
-};
+const PLAIN_MESSAGE: Shape =
+    Shape { parts: &[MESSAGE_BASE, NAMED, ENCRYPTED, &[must("content", STRING)]], closed: true };
 
 const TOOL_CALL: Kind = Kind::Record(&Shape {
     parts: &[
@@ -431,9 +351,7 @@ const RUN_INPUT: Shape = Shape {
 
 fn is_pointer(text: &str) -> bool {
     let mut tildes = text.split('~');
-    let whole = tildes
-        .next()
-        .is_some_and(|first| first.is_empty() || first.starts_with('/'));
+    let whole = tildes.next().is_some_and(|first| first.is_empty() || first.starts_with('/'));
     whole
         && tildes.all(|rest| rest.starts_with(['0', '1']))
         && (text.is_empty() || text.starts_with('/'))

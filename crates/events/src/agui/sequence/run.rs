@@ -68,11 +68,7 @@ impl Item {
     }
 
     fn id_field(self) -> &'static str {
-        if self == Self::Tool {
-            "toolCallId"
-        } else {
-            "messageId"
-        }
+        if self == Self::Tool { "toolCallId" } else { "messageId" }
     }
 
     /// What every chunk of one stream has to agree on.
@@ -134,19 +130,12 @@ fn effect(kind: Type) -> Option<(Item, Does)> {
 impl Run {
     /// A run that its `RUN_STARTED` names.
     pub(super) fn started(thread: Box<str>, id: Box<str>) -> Self {
-        Self {
-            thread,
-            id,
-            ..Self::default()
-        }
+        Self { thread, id, ..Self::default() }
     }
 
     /// A run whose `RUN_STARTED` is missing.
     pub(super) fn headless() -> Self {
-        Self {
-            headless: true,
-            ..Self::default()
-        }
+        Self { headless: true, ..Self::default() }
     }
 
     pub(super) fn step(
@@ -371,17 +360,9 @@ impl Run {
         }
         if self.items(item).contains_key(&id) {
             let message = format!("the {} {} is open already", item.name(), quote(&id));
-            findings.push(
-                item.opened_twice()
-                    .at(format!("/{}", item.id_field()), message),
-            );
+            findings.push(item.opened_twice().at(format!("/{}", item.id_field()), message));
         }
-        self.lanes.push(Lane {
-            owner,
-            item,
-            id,
-            opener,
-        });
+        self.lanes.push(Lane { owner, item, id, opener });
     }
 
     /// The lane a chunk goes to: its place, if it has one yet, and its owner. None where that cannot be told.
@@ -400,19 +381,12 @@ impl Run {
             }
             return Some((Some(at), owner));
         }
-        let of = |owner: Option<&str>| {
-            self.lanes
-                .iter()
-                .position(|lane| lane.owner.as_deref() == owner)
-        };
+        let of =
+            |owner: Option<&str>| self.lanes.iter().position(|lane| lane.owner.as_deref() == owner);
         if id.is_some() || tag.is_some() {
             return Some((of(tag), tag.map(Into::into)));
         }
-        let mut same = self
-            .lanes
-            .iter()
-            .enumerate()
-            .filter(|(_, lane)| lane.item == item);
+        let mut same = self.lanes.iter().enumerate().filter(|(_, lane)| lane.item == item);
         if let Some((at, _)) = same.clone().find(|(_, lane)| lane.owner.is_none()) {
             return Some((Some(at), None));
         }
@@ -430,10 +404,7 @@ impl Run {
     pub(super) fn finish(self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
         let named = [("threadId", &self.thread), ("runId", &self.id)];
         for (name, started) in named.into_iter().filter(|_| !self.headless) {
-            if text(object, name)
-                .map(key)
-                .is_some_and(|finished| finished != *started)
-            {
+            if text(object, name).map(key).is_some_and(|finished| finished != *started) {
                 let message = format!("{} was started", quote(started));
                 findings.push(OTHER_RUN.at(format!("/{name}"), message));
             }
@@ -441,11 +412,7 @@ impl Run {
         if self.size() > OPEN {
             return;
         }
-        let active = self
-            .subagents
-            .iter()
-            .filter(|(_, active)| **active)
-            .map(|(id, _)| id);
+        let active = self.subagents.iter().filter(|(_, active)| **active).map(|(id, _)| id);
         let open: [(&str, Vec<&Box<str>>); 6] = [
             ("steps", self.steps.keys().collect()),
             ("messages", self.texts.keys().collect()),
@@ -458,10 +425,9 @@ impl Run {
             ids.sort_unstable();
             let some: Vec<String> = ids.iter().take(3).map(|id| quote(id)).collect();
             let more = if ids.len() > some.len() { ", …" } else { "" };
-            findings.push(OPEN_AT_FINISH.at(
-                "/type",
-                format!("still open: {what} {}{more}", some.join(", ")),
-            ));
+            findings.push(
+                OPEN_AT_FINISH.at("/type", format!("still open: {what} {}{more}", some.join(", "))),
+            );
         }
     }
 }

@@ -1,0 +1,90 @@
+//! Help, usage and exit codes: 0 good, 1 refused, 2 usage, 3 failed.
+
+use std::process::Command;
+
+use crate::support::{BANISTER, stderr, stdout};
+
+fn run(args: &[&str]) -> std::process::Output {
+    let nowhere = tempfile::tempdir().unwrap();
+    Command::new(BANISTER)
+        .args(args)
+        .env("HOME", nowhere.path())
+        .env_remove("XDG_DATA_HOME")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn every_command_has_help() {
+    let help = stdout(&run(&["--help"]));
+    for command in ["demo", "serve", "inbox", "answer", "check", "rules", "log", "token", "hook"] {
+        assert!(help.contains(&format!("\n  {command} ")), "{help}");
+        let own = run(&[command, "--help"]);
+        assert_eq!(own.status.code(), Some(0), "{command}");
+        assert!(stdout(&own).contains("Usage: banister"), "{command}");
+    }
+}
+
+#[test]
+fn wrong_use_exits_with_2_and_says_what_is_wrong() {
+    for args in [
+        &["no-such-command"][..],
+        &["answer"],
+        &["answer", "x", "perhaps"],
+        &["serve", "--listen", "here"],
+        &["check", "--protocol", "http", "-"],
+        &["log"],
+        &[],
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+        assert!(!stderr(&output).is_empty(), "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn without_a_gateway_the_next_step_is_named() {
+    for args in [&["inbox"][..], &["answer", "x", "accept"], &["token", "login"]] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
+        assert!(stderr(&output).contains("banister serve"), "{}", stderr(&output));
+    }
+    assert_eq!(run(&["log", "verify"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_config_with_a_mistake_names_the_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = dir.path().join("config.toml");
+    std::fs::write(&config, "sync_allow = true\nlistenn = \"127.0.0.1:0\"\n").unwrap();
+    let data = dir.path().join("data");
+    let output =
+        run(&["serve", "--config", config.to_str().unwrap(), "--data", data.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(stderr(&output).contains("line 2"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_tampered_journal_is_found_and_the_record_named() {
+    let mut gateway = crate::support::Gateway::start();
+    for n in 0..3 {
+        gateway.hooked("PreToolUse", &crate::support::command(&format!("t{n}"), "git status"));
+    }
+    gateway.kill();
+    let database = gateway.data().join("journal.db");
+    let edit = "UPDATE record SET body = CAST(replace(CAST(body AS TEXT), 'git status', 'git statuX') AS BLOB) WHERE seq = 2";
+    tamper(&database, edit);
+    let output = gateway.banister(&["log", "verify"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(stdout(&output).contains("Broken: record 2 of session"), "{}", stdout(&output));
+}
+
+/// Edits the database behind the journal's back, with the tool that every system's Python has.
+fn tamper(database: &std::path::Path, sql: &str) {
+    let script = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); print(db.execute(sys.argv[2]).rowcount); db.commit()";
+    let output =
+        Command::new("python3").args(["-c", script]).arg(database).arg(sql).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "1", "{output:?}");
+}

@@ -1,0 +1,34 @@
+//! The binaries as people and agents use them: real files, real sockets, a real `kill -9`.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::string_slice,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
+mod bad_input; // whatever comes in, the strictest answer goes out
+mod commands; // help, usage, exit codes
+mod demo; // the newcomer's minute
+mod doors; // who may come in
+mod kill; // kill -9 under load
+mod rail; // a hook asks, a person answers
+mod restart; // open asks survive
+mod streams; // the same session three ways
+mod support;
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let main = include_str!("main.rs");
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    for entry in std::fs::read_dir(here).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.trim_end_matches(".rs");
+        assert!(
+            name == "main.rs" || main.contains(&format!("mod {module};")),
+            "{name} is not listed"
+        );
+    }
+}
