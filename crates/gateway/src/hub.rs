@@ -96,3 +96,57 @@ impl Hub {
         Some(tail.records.iter().skip(skip).take(limit).cloned().collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use banister_journal::{Kind, Source};
+
+    use super::*;
+
+    fn record(position: u64) -> Arc<Record> {
+        Arc::new(Record {
+            position,
+            session: "s".to_owned(),
+            seq: position,
+            time: jiff::Timestamp::default(),
+            kind: Kind::Event,
+            source: Source {
+                protocol: String::new(),
+                agent: String::new(),
+                door: String::new(),
+                key: String::new(),
+            },
+            turn: None,
+            action: None,
+            event_id: None,
+            reader: 1,
+            body: bytes::Bytes::new(),
+            findings: serde_json::Value::Null,
+            gate: None,
+            prev: [0; 32],
+            hash: [0; 32],
+        })
+    }
+
+    #[test]
+    fn records_come_in_the_journals_order_whoever_was_quicker() {
+        let hub = Hub::new(10);
+        hub.publish(&[record(12)]);
+        assert_eq!(hub.head(), 10, "12 may not be seen before 11");
+        hub.publish(&[record(11)]);
+        let seen: Vec<u64> = hub.after(10, 9).unwrap().iter().map(|r| r.position).collect();
+        assert_eq!(seen, [11, 12]);
+        assert_eq!(hub.after(12, 9), Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_no_longer_at_hand_has_to_be_read_from_the_journal() {
+        let hub = Hub::new(0);
+        let many = TAIL as u64 + 10;
+        for position in 1..=many {
+            hub.publish(&[record(position)]);
+        }
+        assert_eq!(hub.after(0, 9), None);
+        assert_eq!(hub.after(many - 1, 9).unwrap().len(), 1);
+    }
+}

@@ -106,32 +106,33 @@ fn card(opened: &Opened, locale: Locale) -> minijinja::Value {
     let ask = &opened.ask;
     let agent = opened.context.agent_title();
     let mut rows = Vec::new();
-    let mut row = |key: &str, value: String, ltr: bool| {
-        rows.push(context! { name => locale.say(key, &[]), value, ltr });
+    // Rules are written in English; what an agent or a file system says is in whatever language it is.
+    let mut row = |key: &str, value: String, lang: Option<&str>| {
+        rows.push(context! { name => locale.say(key, &[]), value, lang });
     };
     if let Some(gate) = &ask.gate {
-        row("page.why", format!("{} ({})", gate.reason, gate.rule), false);
+        row("page.why", format!("{} ({})", gate.reason, gate.rule), Some("en"));
         if let Some(safer) = &gate.safer {
-            row("page.safer", safer.clone(), false);
+            row("page.safer", safer.clone(), Some("en"));
         }
         let risk = match gate.risk {
             Risk::Low => "page.risk_low",
             Risk::Medium => "page.risk_medium",
             Risk::High => "page.risk_high",
         };
-        row("page.risk", locale.say(risk, &[]), false);
+        row("page.risk", locale.say(risk, &[]), None);
         let undo = if gate.irreversible { "page.undo_no" } else { "page.undo_yes" };
-        row("page.undo", locale.say(undo, &[]), false);
+        row("page.undo", locale.say(undo, &[]), None);
     }
     let words = ask.action.as_ref().and_then(|action| action.rationale.as_deref());
     if let Some(words) = words {
-        row("page.agent_words", text::visible(words).into_owned(), false);
+        row("page.agent_words", text::visible(words).into_owned(), None);
     }
     if let Some(cwd) = &opened.context.cwd {
-        row("page.folder", text::visible(cwd).into_owned(), true);
+        row("page.folder", text::visible(cwd).into_owned(), None);
     }
     let until = format!("{} · {}", clock_text(ask.deadline), locale.say("page.until_note", &[]));
-    row("page.until", until, false);
+    row("page.until", until, None);
     let (title, subject) = match (&ask.kind, &ask.action) {
         (AskKind::Confirmation, Some(action)) => (
             locale.say("page.wants_to_run", &[("agent", agent), ("tool", &action.tool)]),
