@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use jiff::Timestamp;
+
 use super::*;
 use crate::activity::{Origin, arbitrary};
 use crate::check::Checker;

@@ -1,0 +1,77 @@
+//! What comes from elsewhere, brought into AAEP's shapes and limits.
+
+use serde_json::{Map, Value, json};
+
+use crate::activity::Context;
+use crate::text;
+
+/// How much of an agent's name for itself is passed on.
+const NAME_CHARS: usize = 256;
+
+pub(super) fn producer(context: &Context) -> Value {
+    let mut producer = object([("agent_id", json!(non_empty(context.agent.clone())))]);
+    let optional = [
+        ("agent_name", &context.agent_name),
+        ("agent_version", &context.agent_version),
+        ("model", &context.model),
+    ];
+    for (key, value) in optional {
+        if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+            producer.insert(key.into(), json!(text::shorten(value, NAME_CHARS)));
+        }
+    }
+    Value::Object(producer)
+}
+
+/// AAEP's required texts may not be empty; a person still has to be told that there was none.
+pub(super) fn non_empty(text: String) -> String {
+    if text.is_empty() { "-".to_owned() } else { text }
+}
+
+/// A name that fits AAEP's pattern for tools.
+pub(super) fn tool_name(name: &str) -> String {
+    let mut fitting: String = name
+        .chars()
+        .take(255)
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-') { c } else { '_' })
+        .collect();
+    if !fitting.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        fitting.insert(0, '_');
+    }
+    fitting
+}
+
+/// Pieces of at most `limit` characters; never before a mark that belongs to the character before it.
+pub(super) fn split(text: &str, limit: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((cut, _)) = rest.char_indices().nth(limit) {
+        let mut cut = cut;
+        while cut > 0 && rest.get(cut..).and_then(|r| r.chars().next()).is_some_and(joins) {
+            cut = rest.get(..cut).and_then(|h| h.char_indices().last()).map_or(0, |(at, _)| at);
+        }
+        let (piece, tail) = match rest.split_at_checked(cut) {
+            Some(parts) if cut > 0 => parts,
+            // A text of nothing but marks is cut anyway.
+            _ => match rest.char_indices().nth(limit).and_then(|(at, _)| rest.split_at_checked(at))
+            {
+                Some(parts) => parts,
+                None => break,
+            },
+        };
+        pieces.push(piece);
+        rest = tail;
+    }
+    pieces.push(rest);
+    pieces
+}
+
+fn joins(character: char) -> bool {
+    matches!(character,
+        '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}'
+        | '\u{20d0}'..='\u{20ff}' | '\u{64b}'..='\u{65f}' | '\u{3099}' | '\u{309a}')
+}
+
+pub(super) fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
