@@ -8,7 +8,8 @@
 //! What is read exactly: words, quotes without expansions, backslashes, comments, `;` `&` `&&` `|` `|&` `||` and
 //! newlines, redirections to and from files, leading assignments, and the wrappers of `shell/unwrap.rs`. What is
 //! deliberately not read: expansions, substitutions, here-documents, groups, reserved words, functions, brace
-//! expansion, history expansion, and shells of another grammar.
+//! expansion, history expansion, and shells of another grammar. Aliases and functions of the person's own shell are
+//! not known here, and a shell with comments switched off would take a comment for words.
 
 mod lex;
 mod unwrap;
