@@ -21,6 +21,11 @@ pub(crate) struct InboxArgs {
 pub(crate) fn run(args: &InboxArgs) -> anyhow::Result<u8> {
     let client = args.place.client()?;
     let asks = block_on(async { Ok(client.inbox().await?) })?;
+    // The next command is printed so that it can be run as it is.
+    let place = match &args.place.data {
+        Some(dir) => format!(" --data {}", dir.display()),
+        None => String::new(),
+    };
     print::with(|out, _| {
         if args.json {
             serde_json::to_writer(
@@ -77,8 +82,8 @@ pub(crate) fn run(args: &InboxArgs) -> anyhow::Result<u8> {
             }
             let id = ask.id.strip_prefix("ask_").unwrap_or(&ask.id);
             let short: String = id.chars().take(8).collect();
-            writeln!(out, "  Answer: banister answer {short} accept")?;
-            writeln!(out, "      or: banister answer {short} reject")?;
+            writeln!(out, "  Answer: banister answer {short} accept{place}")?;
+            writeln!(out, "      or: banister answer {short} reject{place}")?;
         }
         Ok(GOOD)
     })

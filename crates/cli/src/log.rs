@@ -159,7 +159,12 @@ fn verify(path: &std::path::Path, json: bool) -> anyhow::Result<u8> {
             }
             writeln!(out, "{result}")?;
         } else {
-            writeln!(out, "{} records in {} sessions.", report.records, report.sessions)?;
+            writeln!(
+                out,
+                "{} in {}.",
+                count(report.records, "record"),
+                count(report.sessions, "session")
+            )?;
             if let Some(bad) = &report.first_bad {
                 let Bad { position, session, seq, what } = bad;
                 let wrong = wrong(*what);
@@ -167,7 +172,7 @@ fn verify(path: &std::path::Path, json: bool) -> anyhow::Result<u8> {
                     out,
                     "Broken: record {seq} of session {session} (position {position}) {wrong}."
                 )?;
-                writeln!(out, "{} faults in all.", report.bad)?;
+                writeln!(out, "{} in all.", count(report.bad, "fault"))?;
             }
             if let Some(storage) = &report.storage {
                 writeln!(out, "The database is damaged: {storage}")?;
@@ -178,6 +183,13 @@ fn verify(path: &std::path::Path, json: bool) -> anyhow::Result<u8> {
         }
         Ok(if report.is_clean() { GOOD } else { REFUSED })
     })
+}
+
+fn count(number: u64, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
 }
 
 fn wrong(what: Wrong) -> &'static str {

@@ -24,6 +24,7 @@ use std::sync::{Arc, OnceLock};
 use banister_events::aep::mapping::Agents;
 use banister_journal::Journal;
 use banister_policy::Rules;
+use tokio_util::task::TaskTracker;
 
 pub mod clock;
 pub mod deliver;
@@ -76,6 +77,8 @@ pub struct Gateway {
     pub(crate) own: Vec<PathBuf>,
     /// Where browsers find it, once it listens.
     pub(crate) address: OnceLock<SocketAddr>,
+    /// Everything that runs on its own; a shutdown waits for it.
+    pub(crate) tasks: TaskTracker,
 }
 
 impl Gateway {
@@ -104,6 +107,7 @@ impl Gateway {
             clock,
             own,
             address: OnceLock::new(),
+            tasks: TaskTracker::new(),
         }))
     }
 

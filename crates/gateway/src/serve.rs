@@ -71,7 +71,7 @@ pub async fn start(
     let address = tcp.local_addr().map_err(failed)?;
     let _first = gateway.address.set(address);
     let stop = CancellationToken::new();
-    let tasks = TaskTracker::new();
+    let tasks = gateway.tasks.clone();
     let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
 
     let web = http::router(Arc::clone(gateway), Door::web(address));

@@ -77,7 +77,7 @@ fn follow(
     let terms =
         Terms { protocol, session: wanted.session, start, language: language.tag.to_owned() };
     let (out, body) = fed();
-    tokio::spawn(Arc::clone(&shared.gateway).follow(terms, out));
+    shared.gateway.tasks.spawn(Arc::clone(&shared.gateway).follow(terms, out));
     Ok(event_stream(Body::new(body)))
 }
 
@@ -118,7 +118,7 @@ pub(super) async fn agui(
             .remedy("GET /api/sessions lists the sessions"));
     }
     let (out, body) = fed();
-    tokio::spawn(Arc::clone(&shared.gateway).attach(session, writer, out));
+    shared.gateway.tasks.spawn(Arc::clone(&shared.gateway).attach(session, writer, out));
     Ok(event_stream(Body::new(body)))
 }
 
