@@ -32,6 +32,9 @@ pub(crate) struct CheckArgs {
     /// How findings are printed
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
     /// Drop the findings of a rule
     #[arg(long, value_name = "CODE")]
     pub(crate) allow: Vec<String>,
@@ -115,7 +118,7 @@ impl Settings {
         Ok(Self {
             protocol: args.protocol.as_deref().map(rules::protocol).transpose()?,
             strict: args.strict,
-            format: args.format,
+            format: if args.json { Format::Json } else { args.format },
             allow: codes(&args.allow)?,
             deny: codes(&args.deny)?,
             max: args.max.unwrap_or(usize::MAX),
@@ -435,6 +438,8 @@ impl Report<'_> {
             Ok(printed) if printed < all => format!(" ({printed} of {all} shown)"),
             _ => String::new(),
         };
+        // The findings first: they may be waiting in a buffer.
+        self.out.flush()?;
         writeln!(err, "{}, {}: {shown}{more}", count(events, "event"), protocol.title())?;
         Ok(())
     }

@@ -15,6 +15,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::failure::GOOD;
+use crate::place::quoted;
 use crate::print;
 use crate::serve::{LISTEN, Up, interrupted, logging, runtime, settings, up};
 
@@ -54,8 +55,8 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<u8> {
 
 fn introduce(up: &Up, dir: &Path) -> anyhow::Result<()> {
     let banister = shown(&std::env::current_exe()?);
-    let data = dir.display();
-    let socket = up.serving.socket.display();
+    let data = quoted(dir);
+    let socket = quoted(&up.serving.socket);
     print::say(&format!(
         "Banister runs at http://{}, in a directory that goes away when you press Ctrl-C.\n\
          A scripted coding agent has begun to work. In half a minute it will ask you something. Try:\n\
@@ -75,7 +76,7 @@ fn introduce(up: &Up, dir: &Path) -> anyhow::Result<()> {
 fn shown(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let relative = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
-    relative.unwrap_or_else(|| path.to_owned()).display().to_string()
+    quoted(&relative.unwrap_or_else(|| path.to_owned()))
 }
 
 /// A directory that is removed with everything in it.

@@ -23,6 +23,11 @@ impl Failure {
         Self { code: USAGE, message: message.into() }
     }
 
+    /// The tool could not do its job.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { code: FAILED, message: message.into() }
+    }
+
     /// What was asked for was refused.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
         Self { code: REFUSED, message: message.into() }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::failure::GOOD;
-use crate::place::{Place, block_on};
+use crate::place::{Place, block_on, data_flag};
 use crate::print;
 
 #[derive(Debug, Args)]
@@ -21,11 +21,7 @@ pub(crate) struct InboxArgs {
 pub(crate) fn run(args: &InboxArgs) -> anyhow::Result<u8> {
     let client = args.place.client()?;
     let asks = block_on(async { Ok(client.inbox().await?) })?;
-    // The next command is printed so that it can be run as it is.
-    let place = match &args.place.data {
-        Some(dir) => format!(" --data {}", dir.display()),
-        None => String::new(),
-    };
+    let place = data_flag(&args.place);
     print::with(|out, _| {
         if args.json {
             serde_json::to_writer(
@@ -65,7 +61,8 @@ pub(crate) fn run(args: &InboxArgs) -> anyhow::Result<u8> {
             let irreversible = ask.details.get("gate").and_then(|gate| gate.get("irreversible"));
             let undo = match irreversible.and_then(Value::as_bool) {
                 Some(true) => "cannot be undone",
-                _ => "can be undone",
+                Some(false) => "can be undone",
+                None => "whether it can be undone is not known",
             };
             writeln!(out, "  Risk: {}, {undo}", text("/gate/risk"))?;
             let words = text("/rationale");

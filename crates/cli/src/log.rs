@@ -46,6 +46,9 @@ pub(crate) fn run(args: &LogArgs) -> anyhow::Result<u8> {
         What::Show { session, limit, json } => {
             let archive = Archive::open(&path)?;
             let records = newest(&archive, session.as_deref(), *limit)?;
+            if records.is_empty() {
+                print::tell("There is no such record.");
+            }
             print::with(|out, _| {
                 for record in &records {
                     if *json {
@@ -134,7 +137,7 @@ fn object(record: &Record) -> Value {
     json!({
         "schema": "banister.record/v1",
         "position": record.position, "session": record.session, "seq": record.seq,
-        "time": time_text(record.time), "kind": record.kind.as_str(),
+        "time": record.time.to_string(), "kind": record.kind.as_str(),
         "source": {
             "protocol": record.source.protocol, "agent": record.source.agent,
             "door": record.source.door, "key": record.source.key,

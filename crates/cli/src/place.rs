@@ -1,5 +1,6 @@
 //! Where things are: the data directory, and in it what a running gateway tells the other commands.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -30,8 +31,12 @@ pub(crate) struct Running {
 impl Place {
     /// The data directory.
     pub(crate) fn dir(&self) -> anyhow::Result<PathBuf> {
-        if let Some(dir) = &self.data {
-            return std::path::absolute(dir).with_context(|| dir.display().to_string());
+        let named = match &self.data {
+            Some(dir) => Some(dir.clone()),
+            None => Config::read(None)?.data,
+        };
+        if let Some(dir) = named {
+            return std::path::absolute(&dir).with_context(|| dir.display().to_string());
         }
         let base = env::DATA_HOME
             .path()
@@ -48,7 +53,7 @@ impl Place {
         if !path.exists() {
             let message =
                 format!("there is no journal at {}; start a gateway first", path.display());
-            return Err(Failure::refused(message).into());
+            return Err(Failure::failed(message).into());
         }
         Ok(path)
     }
@@ -73,7 +78,7 @@ impl Running {
                 "no gateway has run in {}; start one with `banister serve`, or name another with --data",
                 dir.display()
             );
-            Failure::refused(message)
+            Failure::failed(message)
         })?;
         serde_json::from_str(&text).with_context(|| path.display().to_string())
     }
@@ -84,12 +89,58 @@ impl Running {
     }
 }
 
+/// What `config.toml` may say. A flag wins over it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    pub(crate) listen: Option<SocketAddr>,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) policy: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) sync_allow: bool,
+}
+
+impl Config {
+    /// The file that was named, else the usual one if it is there.
+    pub(crate) fn read(named: Option<&Path>) -> anyhow::Result<Self> {
+        let usual = config_dir().map(|dir| dir.join("config.toml")).filter(|path| path.exists());
+        let Some(path) = named.map(Path::to_owned).or(usual) else {
+            return Ok(Self::default());
+        };
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        toml::from_str(&text)
+            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())).into())
+    }
+}
+
+/// Where configuration lives.
+pub(crate) fn config_dir() -> Option<PathBuf> {
+    let base =
+        env::CONFIG_HOME.path().or_else(|| env::HOME.path().map(|home| home.join(".config")));
+    base.map(|base| base.join("banister"))
+}
+
 /// Where the socket goes: the runtime directory for the usual gateway, the data directory for any other.
 pub(crate) fn socket(place: &Place, dir: &Path) -> PathBuf {
     match env::RUNTIME_DIR.path() {
         Some(runtime) if place.data.is_none() => runtime.join("banister.sock"),
         _ => dir.join("banister.sock"),
     }
+}
+
+/// ` --data DIR` as a shell takes it, where a directory was named: what is printed can be run as it is.
+pub(crate) fn data_flag(place: &Place) -> String {
+    match &place.data {
+        Some(dir) => format!(" --data {}", quoted(dir)),
+        None => String::new(),
+    }
+}
+
+/// A path as a shell takes it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Runs async work to its end.

@@ -42,7 +42,12 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 /// Why a command failed, with its causes and its exit code.
 pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
     let mut line = format!("banister: {error}");
-    for cause in error.chain().skip(1) {
+    let no_gateway = matches!(
+        error.downcast_ref::<banister_client::Error>(),
+        Some(banister_client::Error::NoGateway { .. })
+    );
+    // There the message says what to do; what the system said about a socket helps nobody.
+    for cause in error.chain().skip(1).filter(|_| !no_gateway) {
         let cause = cause.to_string();
         if !line.contains(&cause) {
             line.push_str(": ");

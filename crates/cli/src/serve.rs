@@ -13,12 +13,11 @@ use banister_gateway::serve::{Serving, start};
 use banister_gateway::{Gateway, Settings};
 use banister_hook::{Conf, Section};
 use clap::Args;
-use serde::Deserialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::env;
 use crate::failure::{Failure, GOOD};
-use crate::place::{Place, Running, socket};
+use crate::place::{Config, Place, Running, config_dir, socket};
 use crate::print;
 
 /// Where the gateway listens unless it is told otherwise.
@@ -41,28 +40,20 @@ pub(crate) struct ServeArgs {
     config: Option<PathBuf>,
 }
 
-/// What `config.toml` may say. A flag wins over it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    listen: Option<SocketAddr>,
-    data: Option<PathBuf>,
-    policy: Option<PathBuf>,
-    #[serde(default)]
-    sync_allow: bool,
-}
-
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
-    let config = config(args.config.as_deref())?;
+    let config = Config::read(args.config.as_deref())?;
     let place = Place { data: args.place.data.clone().or(config.data) };
     let default = LISTEN.parse().context("the default address")?;
     let listen = args.listen.or(config.listen).unwrap_or(default);
     let data = place.dir()?;
+    let socket = socket(&place, &data);
     let mut settings = settings(data.clone(), args.policy.clone().or(config.policy))?;
     settings.sync_allow = config.sync_allow;
+    // An agent that could edit these would write its own rules.
+    settings.own.extend(args.config.iter().chain([&socket]).flat_map(|path| both_names(path)));
     logging("info");
     runtime()?.block_on(async {
-        let up = up(settings, listen, &socket(&place, &data)).await?;
+        let up = up(settings, listen, &socket).await?;
         let first = up.gateway.keys.is_fresh();
         print::tell(&format!("Banister listens on http://{}", up.serving.address));
         print::tell(&format!("  socket  {}", up.serving.socket.display()));
@@ -96,7 +87,10 @@ pub(crate) async fn up(
     socket: &Path,
 ) -> anyhow::Result<Up> {
     let data = settings.data.clone();
-    let gateway = Gateway::open(settings, Clock::System)?;
+    let gateway = Gateway::open(settings, Clock::System).map_err(|error| match error {
+        banister_gateway::Error::Policy(_) => Failure::usage(error.to_string()).into(),
+        other => anyhow::Error::from(other),
+    })?;
     let serving = start(&gateway, listen, socket).await?;
     let hook = put_hook(&gateway, &data, &serving.socket)?;
     let address = serving.address.to_string();
@@ -106,13 +100,15 @@ pub(crate) async fn up(
 
 /// The settings of a gateway for a person.
 pub(crate) fn settings(data: PathBuf, policy: Option<PathBuf>) -> anyhow::Result<Settings> {
-    let own = config_dir().into_iter().chain([PathBuf::from("/etc/banister")]).collect();
+    let mut own: Vec<PathBuf> = config_dir().into_iter().collect();
+    own.push(PathBuf::from("/etc/banister"));
     let policy = policy
         .or_else(|| config_dir().map(|dir| dir.join("policy.yaml")).filter(|path| path.exists()));
     let policy = match policy {
         Some(path) => {
             let yaml =
                 std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            own.extend(both_names(&path));
             Some((path.display().to_string(), yaml))
         }
         None => None,
@@ -120,20 +116,10 @@ pub(crate) fn settings(data: PathBuf, policy: Option<PathBuf>) -> anyhow::Result
     Ok(Settings { data, home: env::HOME.path(), own, policy, sync_allow: false })
 }
 
-fn config_dir() -> Option<PathBuf> {
-    let base =
-        env::CONFIG_HOME.path().or_else(|| env::HOME.path().map(|home| home.join(".config")));
-    base.map(|base| base.join("banister"))
-}
-
-fn config(named: Option<&Path>) -> anyhow::Result<Config> {
-    let usual = config_dir().map(|dir| dir.join("config.toml")).filter(|path| path.exists());
-    let Some(path) = named.map(Path::to_owned).or(usual) else {
-        return Ok(Config::default());
-    };
-    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    toml::from_str(&text)
-        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())).into())
+/// A file's path as it was given, and as it is without links.
+fn both_names(path: &Path) -> Vec<PathBuf> {
+    let names = [std::path::absolute(path), path.canonicalize()];
+    names.into_iter().filter_map(Result::ok).collect()
 }
 
 /// Puts the hook beside its configuration. Beside us stands the small binary; without it, we are the hook too.

@@ -226,7 +226,31 @@ impl Action {
         }
     }
 
-    /// What exactly would be done, in one line that is rendered from the input and never from the agent's summary.
+    /// The tool's name as a person should know it: with the server it belongs to, if it is not the agent's own.
+    pub fn title(&self) -> String {
+        match &self.server {
+            Some(server) => format!("{server}/{}", self.tool),
+            None => self.tool.clone(),
+        }
+    }
+
+    /// The first line of [`Action::subject`], for where there is room for one.
+    pub fn headline(&self) -> String {
+        let subject = self.subject();
+        let mut lines = subject.lines();
+        let first = lines.next().unwrap_or_default().to_owned();
+        if lines.next().is_some() { format!("{first} …") } else { first }
+    }
+
+    /// What exactly would be done: the telling argument first, then every other one. It is rendered from the input,
+    /// never from the agent's summary, and leaves nothing out but the agent's own description.
+    ///
+    /// ```
+    /// use banister_events::activity::Action;
+    /// let mut action = Action::unseen("1", "Write");
+    /// action.input = Some(serde_json::json!({ "file_path": "a.txt", "content": "hello" }));
+    /// assert_eq!(action.subject(), "a.txt\ncontent: hello");
+    /// ```
     pub fn subject(&self) -> String {
         const TELLING: [&str; 9] = [
             "command",
@@ -239,15 +263,34 @@ impl Action {
             "query",
             "skill",
         ];
-        let input = self.input.as_ref();
-        let named = TELLING
-            .iter()
-            .find_map(|key| input.and_then(|input| input.get(key)).and_then(Value::as_str));
-        match (named, input) {
-            (Some(text), _) => text.to_owned(),
-            (None, Some(value)) => value.to_string(),
-            (None, None) => String::new(),
+        let Some(Value::Object(fields)) = &self.input else {
+            return match &self.input {
+                None => String::new(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+        };
+        let told = TELLING.into_iter().find(|key| fields.get(*key).is_some_and(Value::is_string));
+        let mut subject = String::new();
+        if let Some(Value::String(text)) = told.and_then(|key| fields.get(key)) {
+            subject.push_str(text);
         }
+        for (key, value) in fields {
+            let own_words = key == "description" && self.rationale.is_some();
+            if Some(key.as_str()) == told || own_words {
+                continue;
+            }
+            if !subject.is_empty() {
+                subject.push('\n');
+            }
+            subject.push_str(key);
+            subject.push_str(": ");
+            match value {
+                Value::String(text) => subject.push_str(text),
+                other => subject.push_str(&other.to_string()),
+            }
+        }
+        subject
     }
 }
 
@@ -292,14 +335,22 @@ pub struct Gate {
     pub reason: String,
     /// How much could go wrong.
     pub risk: Risk,
-    /// Whether it cannot be undone.
-    pub irreversible: bool,
+    /// Whether it cannot be undone; `None` where nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub irreversible: Option<bool>,
     /// What could not be read, if anything: then nobody could inspect it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub opaque: Option<String>,
     /// What would be safer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub safer: Option<String>,
+}
+
+impl Gate {
+    /// Whether somebody should have been asked before this ran.
+    pub fn is_grave(&self) -> bool {
+        self.irreversible == Some(true) || self.risk == Risk::High
+    }
 }
 
 /// What policy says. The order is the order of strictness.

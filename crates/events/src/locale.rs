@@ -1,4 +1,4 @@
-//! Every sentence a person hears or reads, per language: one catalogue for writers, command line and console.
+//! What writers and pages say to people, per language: one catalogue for both. The command line speaks English.
 //!
 //! A language is one YAML file under `locales/`: `key: "text with {placeholders}"`. A test holds all languages to the
 //! same keys and the same placeholders. A key that is missing all the same is answered in English, then by its name:

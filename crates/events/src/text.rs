@@ -14,12 +14,16 @@ use regex::Regex;
 /// assert_eq!(visible("two\nlines"), "two\nlines");
 /// ```
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_hidden) {
+    show(text, is_hidden)
+}
+
+fn show(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&hidden) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for character in text.chars() {
-        if is_hidden(character) {
+        if hidden(character) {
             // Writing to a String cannot fail.
             write!(shown, "⟨U+{:04X}⟩", u32::from(character)).ok();
         } else {
@@ -27,6 +31,17 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
+}
+
+/// [`visible`], for prose: what joins letters and picks the shape of emoji stays, because words need it.
+///
+/// ```
+/// use banister_events::text::prose;
+/// assert_eq!(prose("می\u{200c}خواهم 👩\u{200d}💻"), "می\u{200c}خواهم 👩\u{200d}💻");
+/// assert_eq!(prose("safe\u{202e}evil"), "safe⟨U+202E⟩evil");
+/// ```
+pub fn prose(text: &str) -> Cow<'_, str> {
+    show(text, |c| is_hidden(c) && !matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}'))
 }
 
 /// [`visible`], on one line: newlines and tabs are shown as escapes too.

@@ -16,6 +16,7 @@ use banister_journal::Record;
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use crate::project::Projection;
 use crate::{Error, Gateway};
@@ -34,6 +35,8 @@ pub enum Start {
     Now,
     /// After the event it saw last.
     After(Cursor),
+    /// After an event that is not known here any more: it is told so, and then as [`Start::Now`].
+    Exhausted,
 }
 
 /// The place of one event: the record, and the event within it.
@@ -91,7 +94,7 @@ impl Writer {
     fn turn_open(&self) -> bool {
         match self {
             Self::Aaep(writer) => writer.is_open(),
-            Self::Aep(_) => false,
+            Self::Aep(writer) => writer.is_open(),
         }
     }
 }
@@ -152,14 +155,19 @@ impl Gateway {
             return;
         }
         let mut position = last.max(end);
+        let mut quiet = Instant::now() + KEEP_ALIVE;
         while !writer.is_finished() {
-            let Ok(batch) = self.next_batch(&mut position, &mut bell, &out).await else { return };
+            let waited = self.next_batch(&mut position, &mut bell, (&out, &mut quiet)).await;
+            let Ok(batch) = waited else { return };
             for record in
                 batch.iter().filter(|record| record.session == session && record.seq > seq)
             {
                 let mut events = Vec::new();
                 for activity in projection.next(record) {
                     events.extend(writer.write(&activity));
+                }
+                if !events.is_empty() {
+                    quiet = Instant::now() + KEEP_ALIVE;
                 }
                 if send_plain(&out, &events).await.is_err() {
                     return;
@@ -193,9 +201,15 @@ impl Gateway {
         &self,
         position: &mut u64,
         bell: &mut watch::Receiver<u64>,
-        out: &mpsc::Sender<Bytes>,
+        (out, quiet): (&mpsc::Sender<Bytes>, &mut Instant),
     ) -> Result<Vec<Arc<Record>>, Gone> {
         loop {
+            if Instant::now() >= *quiet {
+                let mut frame = Vec::new();
+                sse::comment(&mut frame, "still here");
+                out.send(Bytes::from(frame)).await.map_err(|_| Gone)?;
+                *quiet = Instant::now() + KEEP_ALIVE;
+            }
             let published = *bell.borrow_and_update();
             if published > *position {
                 let mut batch = self.after(*position).await.map_err(|error| {
@@ -211,14 +225,9 @@ impl Gateway {
             }
             tokio::select! {
                 () = out.closed() => return Err(Gone),
-                rung = tokio::time::timeout(KEEP_ALIVE, bell.changed()) => match rung {
-                    Ok(Ok(())) => {}
+                rung = tokio::time::timeout_at(*quiet, bell.changed()) => match rung {
+                    Ok(Ok(())) | Err(_) => {}
                     Ok(Err(_)) => return Err(Gone),
-                    Err(_) => {
-                        let mut frame = Vec::new();
-                        sse::comment(&mut frame, "still here");
-                        out.send(Bytes::from(frame)).await.map_err(|_| Gone)?;
-                    }
                 },
             }
         }
@@ -239,9 +248,12 @@ impl Stream {
     async fn catch_up(&mut self, end: u64) -> Result<(), Gone> {
         let mut hello = Vec::new();
         sse::comment(&mut hello, "connected");
+        if self.terms.start == Start::Exhausted {
+            sse::comment(&mut hello, "replay-exhausted");
+        }
         self.send(hello).await?;
         let mut position = 0;
-        while position < end {
+        while position < end && !self.out.is_closed() {
             let batch = self.gateway.after(position).await.map_err(|error| {
                 tracing::error!(%error, "A subscriber's records could not be read.");
                 Gone
@@ -269,7 +281,7 @@ impl Stream {
                 self.emit_all(events.into_iter().filter(|(cursor, _)| *cursor > seen).collect())
                     .await
             }
-            Start::Now => {
+            Start::Now | Start::Exhausted => {
                 let open = self
                     .channels
                     .get(&record.session)
@@ -298,10 +310,15 @@ impl Stream {
         mut bell: watch::Receiver<u64>,
     ) -> Result<(), Gone> {
         let gateway = Arc::clone(&self.gateway);
+        let mut quiet = Instant::now() + KEEP_ALIVE;
         loop {
-            let batch = gateway.next_batch(&mut position, &mut bell, &self.out).await?;
+            let told = (&self.out, &mut quiet);
+            let batch = gateway.next_batch(&mut position, &mut bell, told).await?;
             for record in &batch {
                 let events = self.project(record);
+                if !events.is_empty() {
+                    quiet = Instant::now() + KEEP_ALIVE;
+                }
                 self.emit_all(events).await?;
             }
         }
@@ -357,7 +374,8 @@ impl Stream {
 }
 
 fn is_start(event: &Value) -> bool {
-    event.get("type").and_then(Value::as_str) == Some("aaep:agent.session.started")
+    let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
+    matches!(kind, "aaep:agent.session.started" | "prompt.submitted" | "agent.start")
 }
 
 async fn send_plain(out: &mpsc::Sender<Bytes>, events: &[Value]) -> Result<(), Gone> {

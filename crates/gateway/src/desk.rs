@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::hub::Hub;
@@ -35,14 +36,38 @@ pub struct Desk {
     journal: Journal,
     hub: Hub,
     clock: Clock,
+    tasks: TaskTracker,
     asks: Arc<Mutex<Asks>>,
 }
 
 #[derive(Debug, Default)]
 struct Asks {
     open: HashMap<String, Entry>,
-    closed: HashMap<String, CloseFact>,
+    closed: HashMap<String, Closed>,
     order: std::collections::VecDeque<String>,
+}
+
+#[derive(Debug)]
+struct Closed {
+    fact: CloseFact,
+    deadline: Timestamp,
+}
+
+/// An end that is on its way.
+struct Closing {
+    fact: CloseFact,
+    kind: Kind,
+    door: &'static str,
+    key: String,
+    digest: Option<String>,
+}
+
+impl Closing {
+    /// One of the gateway's own.
+    fn own(id: &str, kind: Kind, outcome: Outcome, by: &str) -> Self {
+        let fact = CloseFact { ask: id.to_owned(), outcome, by: by.to_owned(), message: None };
+        Self { fact, kind, door: "gateway", key: "gateway".to_owned(), digest: None }
+    }
 }
 
 #[derive(Debug)]
@@ -98,6 +123,8 @@ pub struct Reply {
     pub door: &'static str,
     /// The id of the key it came with.
     pub key: String,
+    /// The digest of the action the person saw, if it is known: an answer to anything else does not count.
+    pub digest: Option<String>,
 }
 
 /// Why an answer did not count.
@@ -110,6 +137,9 @@ pub enum Refused {
     /// The id fits several asks.
     #[error("{0} fits {1} asks; give more of the id")]
     Ambiguous(String, usize),
+    /// The answer is about something else.
+    #[error("this answer is about another action; look at the ask again")]
+    Another,
     /// Somebody or something was first.
     #[error("{}", late(.0))]
     Late(CloseFact),
@@ -138,7 +168,12 @@ pub struct Decided {
 
 impl Desk {
     /// Takes up the asks that are open in the journal.
-    pub fn reopen(journal: &Journal, hub: &Hub, clock: &Clock) -> Result<Self, Error> {
+    pub fn reopen(
+        journal: &Journal,
+        hub: &Hub,
+        clock: &Clock,
+        tasks: &TaskTracker,
+    ) -> Result<Self, Error> {
         let now = clock.now();
         let mut asks = Asks::default();
         let kinds = [Kind::Ask, Kind::Answer, Kind::Expiry, Kind::Withdrawal];
@@ -161,6 +196,7 @@ impl Desk {
             journal: journal.clone(),
             hub: hub.clone(),
             clock: clock.clone(),
+            tasks: tasks.clone(),
             asks: Arc::new(Mutex::new(asks)),
         })
     }
@@ -207,25 +243,19 @@ impl Desk {
 
     /// Gives an answer. `name` is the ask's id, or the beginning of it.
     pub async fn answer(&self, name: &str, reply: &Reply) -> Result<CloseFact, Refused> {
-        let id = self.find(name)?;
         let fact = CloseFact {
-            ask: id,
+            ask: self.find(name)?,
             outcome: if reply.accept { Outcome::Accepted } else { Outcome::Rejected },
             by: "user".to_owned(),
             message: reply.message.clone().filter(|message| !message.is_empty()),
         };
-        self.close(fact, Kind::Answer, (reply.door, &reply.key)).await
+        let (door, key, digest) = (reply.door, reply.key.clone(), reply.digest.clone());
+        self.close(Closing { fact, kind: Kind::Answer, door, key, digest }).await
     }
 
     /// The agent has gone on without an answer.
     pub async fn withdraw(&self, id: &str) -> Result<CloseFact, Refused> {
-        let fact = CloseFact {
-            ask: id.to_owned(),
-            outcome: Outcome::Withdrawn,
-            by: "agent".to_owned(),
-            message: None,
-        };
-        self.close(fact, Kind::Withdrawal, ("gateway", "gateway")).await
+        self.close(Closing::own(id, Kind::Withdrawal, Outcome::Withdrawn, "agent")).await
     }
 
     /// Closes what is past its deadline and what nobody waits on any more. Called about once a second.
@@ -259,7 +289,9 @@ impl Desk {
         let (mut bell, deadline) = {
             let mut asks = self.lock();
             if let Some(closed) = asks.closed.get(id) {
-                return closed.clone();
+                // A yes is good for the call it was given to, not for any that comes later under its key.
+                let stale = closed.deadline <= self.clock.now();
+                return if stale { lost(id) } else { closed.fact.clone() };
             }
             let Some(entry) = asks.open.get_mut(id) else {
                 return lost(id);
@@ -287,13 +319,9 @@ impl Desk {
     }
 
     async fn expire(&self, id: &str) -> CloseFact {
-        let fact = CloseFact {
-            ask: id.to_owned(),
-            outcome: Outcome::Expired,
-            by: "timeout".to_owned(),
-            message: None,
-        };
-        match self.close(fact.clone(), Kind::Expiry, ("gateway", "gateway")).await {
+        let expiry = Closing::own(id, Kind::Expiry, Outcome::Expired, "timeout");
+        let fact = expiry.fact.clone();
+        match self.close(expiry).await {
             Ok(closed) | Err(Refused::Late(closed)) => closed,
             Err(error) => {
                 tracing::warn!(%id, %error, "An expiry was not recorded; the action is refused.");
@@ -302,42 +330,27 @@ impl Desk {
         }
     }
 
-    /// The one way an ask ends: reserve, record, release.
-    async fn close(
-        &self,
-        fact: CloseFact,
-        kind: Kind,
-        (door, key): (&str, &str),
-    ) -> Result<CloseFact, Refused> {
-        let now = self.clock.now();
-        let reserved = {
-            let mut asks = self.lock();
-            if let Some(first) = asks.closed.get(&fact.ask) {
-                return Err(Refused::Late(first.clone()));
-            }
-            let Some(entry) = asks.open.get_mut(&fact.ask) else {
-                return Err(Refused::Unknown(fact.ask));
+    /// The one way an ask ends: reserve, record, release. It runs to its end even if whoever asked for it has gone.
+    async fn close(&self, closing: Closing) -> Result<CloseFact, Refused> {
+        let ask = closing.fact.ask.clone();
+        let desk = self.clone();
+        let closed = self.tasks.spawn(async move { desk.close_now(closing).await });
+        closed.await.unwrap_or(Err(Refused::Unknown(ask)))
+    }
+
+    async fn close_now(&self, closing: Closing) -> Result<CloseFact, Refused> {
+        let Closing { fact, kind, door, key, digest } = closing;
+        let opened = loop {
+            let mut bell = match self.reserve(&fact.ask, digest.as_deref())? {
+                Ok(opened) => break opened,
+                Err(bell) => bell,
             };
-            match entry.phase {
-                Phase::Closing => Err(entry.bell.subscribe()),
-                Phase::Open => {
-                    entry.phase = Phase::Closing;
-                    Ok(entry.opened.clone())
-                }
+            // Somebody is first; look again when it is known whether that answer counts.
+            if bell.changed().await.is_err() {
+                continue;
             }
         };
-        let opened = match reserved {
-            Ok(opened) => opened,
-            Err(mut bell) => {
-                // Somebody is first; wait until it is known whether that answer counts.
-                return match bell.wait_for(Option::is_some).await {
-                    Ok(first) => {
-                        Err(Refused::Late(first.clone().unwrap_or_else(|| lost(&fact.ask))))
-                    }
-                    Err(_) => Err(Refused::Unknown(fact.ask)),
-                };
-            }
-        };
+        let now = self.clock.now();
         // An answer after the deadline is none.
         let late = kind == Kind::Answer && opened.ask.deadline <= now;
         let (fact, kind) = if late {
@@ -354,7 +367,7 @@ impl Desk {
                 protocol: "banister".to_owned(),
                 agent: opened.source.agent.clone(),
                 door: door.to_owned(),
-                key: key.to_owned(),
+                key,
             },
             turn: opened.context.turn.clone(),
             action: opened.ask.action.as_ref().map(|action| action.id.clone()),
@@ -381,9 +394,36 @@ impl Desk {
         }
     }
 
+    /// Takes an ask for closing; a bell to wait on where somebody else is at it.
+    fn reserve(
+        &self,
+        id: &str,
+        digest: Option<&str>,
+    ) -> Result<Result<Opened, watch::Receiver<Option<CloseFact>>>, Refused> {
+        let mut asks = self.lock();
+        if let Some(first) = asks.closed.get(id) {
+            return Err(Refused::Late(first.fact.clone()));
+        }
+        let Some(entry) = asks.open.get_mut(id) else {
+            return Err(Refused::Unknown(id.to_owned()));
+        };
+        if digest.is_some_and(|digest| digest != entry.opened.ask.digest) {
+            return Err(Refused::Another);
+        }
+        Ok(match entry.phase {
+            Phase::Closing => Err(entry.bell.subscribe()),
+            Phase::Open => {
+                entry.phase = Phase::Closing;
+                Ok(entry.opened.clone())
+            }
+        })
+    }
+
     fn release(&self, id: &str) {
         if let Some(entry) = self.lock().open.get_mut(id) {
             entry.phase = Phase::Open;
+            // Whoever waits to see whether this answer counts looks again.
+            entry.bell.send_modify(|_| {});
         }
     }
 
@@ -435,16 +475,16 @@ impl Asks {
     }
 
     fn finish(&mut self, fact: CloseFact) {
-        if let Some(entry) = self.open.remove(&fact.ask) {
-            entry.bell.send_replace(Some(fact.clone()));
-        }
+        let Some(entry) = self.open.remove(&fact.ask) else { return };
+        entry.bell.send_replace(Some(fact.clone()));
         if self.order.len() == REMEMBERED
             && let Some(oldest) = self.order.pop_front()
         {
             self.closed.remove(&oldest);
         }
         self.order.push_back(fact.ask.clone());
-        self.closed.insert(fact.ask.clone(), fact);
+        let deadline = entry.opened.ask.deadline;
+        self.closed.insert(fact.ask.clone(), Closed { fact, deadline });
     }
 }
 

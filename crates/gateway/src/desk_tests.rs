@@ -41,14 +41,14 @@ fn incoming(event_id: Option<&str>, command: &str) -> Incoming {
         key: "agent".to_owned(),
         event_id: event_id.map(str::to_owned),
         body: Bytes::from(payload.to_string()),
-        truncated: None,
+        cut: None,
         wait: Duration::from_mins(1),
-        refused: false,
+        kept: None,
     }
 }
 
 fn reply(accept: bool) -> Reply {
-    Reply { accept, message: None, door: "cli", key: "person".to_owned() }
+    Reply { accept, message: None, door: "cli", key: "person".to_owned(), digest: None }
 }
 
 #[tokio::test]
@@ -107,6 +107,21 @@ async fn the_same_message_again_finds_the_same_ask() {
 }
 
 #[tokio::test]
+async fn a_yes_is_not_good_for_what_comes_later_under_its_key() {
+    let room = room();
+    let first = room.gateway.accept(&incoming(Some("k1"), "git push")).await.unwrap();
+    let ask = first.ask.unwrap();
+    room.gateway.desk.answer(&ask, &reply(true)).await.unwrap();
+    let decide = || async {
+        let again = room.gateway.accept(&incoming(Some("k1"), "git push")).await.unwrap();
+        room.gateway.desk.decide(again.gate.as_ref(), again.ask.as_deref()).await.behavior
+    };
+    assert_eq!(decide().await, Behavior::Allow, "the hook that lost its connection asks again");
+    room.clock.advance(Duration::from_secs(61));
+    assert_eq!(decide().await, Behavior::Deny);
+}
+
+#[tokio::test]
 async fn other_bytes_under_the_same_key_are_refused_and_kept() {
     let room = room();
     room.gateway.accept(&incoming(Some("k1"), "git status")).await.unwrap();
@@ -124,7 +139,7 @@ async fn an_ask_that_is_not_on_the_desk_is_refused() {
         rule: "r".to_owned(),
         reason: "r".to_owned(),
         risk: Risk::Low,
-        irreversible: false,
+        irreversible: None,
         opaque: None,
         safer: None,
     };
@@ -151,7 +166,7 @@ async fn an_ask_is_named_by_the_beginning_of_its_id_if_only_one_fits() {
 async fn a_hook_that_refused_by_itself_is_recorded_as_refused() {
     let room = room();
     let mut spooled = incoming(Some("k1"), "git status");
-    spooled.refused = true;
+    spooled.kept = Some(crate::pipeline::Kept { refused: true, time: None });
     let accepted = room.gateway.accept(&spooled).await.unwrap();
     assert_eq!(accepted.gate.unwrap().decision, Decision::Deny);
 }

@@ -24,6 +24,8 @@ mod hooks;
 mod pages;
 mod streams;
 
+/// The name under which browsers should open the gateway; every resolver takes it for this machine.
+pub const HOST_NAME: &str = "banister.localhost";
 /// The name of the browser's cookie.
 const SESSION_COOKIE: &str = "banister_session";
 /// The header that carries the anti-forgery token of a browser's write.
@@ -44,8 +46,9 @@ impl Door {
     /// The TCP port.
     pub fn web(address: SocketAddr) -> Self {
         let port = address.port();
-        let mut hosts =
-            vec![format!("localhost:{port}"), format!("127.0.0.1:{port}"), format!("[::1]:{port}")];
+        let mut hosts = [HOST_NAME, "localhost", "127.0.0.1", "[::1]"]
+            .map(|name| format!("{name}:{port}"))
+            .to_vec();
         let own = address.to_string();
         if !hosts.contains(&own) {
             hosts.push(own);

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use banister_journal::Record;
 use tokio::sync::watch;
 
-/// How many records are kept at hand.
+/// How many records are kept at hand, and how many bytes of them.
 const TAIL: usize = 4_096;
+const TAIL_BYTES: usize = 32 * 1024 * 1024;
 
 /// The last records, and a bell.
 #[derive(Debug, Clone)]
@@ -22,6 +23,7 @@ pub struct Hub {
 #[derive(Debug)]
 struct Tail {
     records: VecDeque<Arc<Record>>,
+    bytes: usize,
     /// Everything up to here was published.
     head: u64,
     /// Published out of turn: two writers were released by one commit and came here in the other order.
@@ -32,7 +34,8 @@ impl Hub {
     /// A hub that stands at the journal's head.
     pub fn new(head: u64) -> Self {
         let tail = Tail {
-            records: VecDeque::with_capacity(TAIL),
+            records: VecDeque::new(),
+            bytes: 0,
             head,
             early: std::collections::BTreeMap::new(),
         };
@@ -52,16 +55,19 @@ impl Hub {
                 let next = tail.head + 1;
                 let Some(record) = tail.early.remove(&next) else { break };
                 tail.head = next;
-                if tail.records.len() == TAIL {
-                    tail.records.pop_front();
-                }
+                tail.bytes += record.body.len();
                 tail.records.push_back(record);
+                while tail.records.len() > TAIL || tail.bytes > TAIL_BYTES {
+                    let Some(oldest) = tail.records.pop_front() else { break };
+                    tail.bytes -= oldest.body.len();
+                }
             }
             if tail.early.len() > TAIL {
                 // A position that never came. Whoever needs what is missing here reads it from the journal.
                 tail.head = tail.early.keys().next_back().copied().unwrap_or(tail.head);
                 tail.early.clear();
                 tail.records.clear();
+                tail.bytes = 0;
             }
             tail.head
         };

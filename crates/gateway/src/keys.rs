@@ -180,8 +180,11 @@ impl Keys {
         };
         let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
         cookies.retain(|_, cookie| cookie.until > now);
-        if cookies.len() >= MOST_COOKIES {
-            cookies.clear();
+        if cookies.len() >= MOST_COOKIES
+            && let Some(oldest) =
+                cookies.iter().min_by_key(|(_, c)| c.until).map(|(k, _)| k.clone())
+        {
+            cookies.remove(&oldest);
         }
         cookies.insert(digest(&value), Cookie { guest, until: after(now, COOKIE_LIFE) });
         Ok(Some(value))

@@ -93,7 +93,8 @@ impl Gateway {
         let journal = Journal::open(&settings.data.join("journal.db"))?;
         let keys = Keys::open(&settings.data.join("keys"), clock.clone())?;
         let hub = Hub::new(journal.head());
-        let desk = Desk::reopen(&journal, &hub, &clock)?;
+        let tasks = TaskTracker::new();
+        let desk = Desk::reopen(&journal, &hub, &clock, &tasks)?;
         let mut own = settings.own.clone();
         own.push(settings.data.clone());
         Ok(Arc::new(Self {
@@ -107,15 +108,16 @@ impl Gateway {
             clock,
             own,
             address: OnceLock::new(),
-            tasks: TaskTracker::new(),
+            tasks,
         }))
     }
 
     /// A login link for a browser: works once.
     pub fn login_link(&self) -> Result<String, Error> {
         let code = self.keys.login_code()?;
-        let address = self.address.get().map(ToString::to_string).unwrap_or_default();
-        Ok(format!("http://{address}/login?code={code}"))
+        // A host of its own: a cookie for 127.0.0.1 would also go to every other port there.
+        let port = self.address.get().map(SocketAddr::port).unwrap_or_default();
+        Ok(format!("http://{}:{port}/login?code={code}", http::HOST_NAME))
     }
 
     /// Where hooks leave what they could not deliver.

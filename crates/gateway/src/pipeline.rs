@@ -37,12 +37,30 @@ pub struct Incoming {
     pub event_id: Option<String>,
     /// The payload, or the first part of one that was too large.
     pub body: Bytes,
-    /// How large it really was, where it was too large.
-    pub truncated: Option<u64>,
+    /// What kept it from arriving whole, if anything did.
+    pub cut: Option<Cut>,
     /// How long the sender waits for an answer.
     pub wait: Duration,
-    /// Whether the hook has refused it by itself already, because there was no gateway.
+    /// Where it was kept, if there was no gateway when it happened.
+    pub kept: Option<Kept>,
+}
+
+/// What kept a payload from arriving whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// It was too large; this many bytes in all, as far as they were counted.
+    TooLarge(u64),
+    /// The sender stopped, or took too long.
+    BrokenOff,
+}
+
+/// A payload that a hook kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// Whether the hook has refused it by itself already.
     pub refused: bool,
+    /// When it happened.
+    pub time: Option<Timestamp>,
 }
 
 /// What became of a message.
@@ -99,25 +117,45 @@ pub static ID_REUSED: Rule = Rule {
     remedy: "Draw a new key for each message",
 };
 
+/// A payload that the agent waits on came through a hook that decides nothing, or the other way round.
+pub static MISNAMED: Rule = Rule {
+    code: "HOOK-06",
+    severity: Severity::Error,
+    binds: Binds::Producer,
+    text: "A hook is registered under the name that its payloads bear, where one of the two waits for a decision",
+    remedy: "Correct the event's name in the agent's settings: it is the last word of the hook's command",
+};
+/// The payload broke off.
+pub static BROKEN_OFF: Rule = Rule {
+    code: "HOOK-07",
+    severity: Severity::Error,
+    binds: Binds::Producer,
+    text: "A hook payload arrives whole, within ten seconds",
+    remedy: "Send it again under the same idempotency key",
+};
+/// The hook kept it while there was no gateway.
+pub static KEPT: Rule = Rule {
+    code: "HOOK-08",
+    severity: Severity::Note,
+    binds: Binds::Producer,
+    text: "A payload is recorded when it happens",
+    remedy: "Keep the gateway running while agents work",
+};
+
 /// The rules of the hook door.
-pub static RULES: [&Rule; 5] = [&NOT_JSON, &TOO_LARGE, &UNKNOWN_AGENT, &NO_ACTION, &ID_REUSED];
+pub static RULES: [&Rule; 8] =
+    [&NOT_JSON, &TOO_LARGE, &UNKNOWN_AGENT, &NO_ACTION, &ID_REUSED, &MISNAMED, &BROKEN_OFF, &KEPT];
 
 impl Gateway {
     /// Takes one message from the outside and makes it part of history.
-    pub async fn accept(&self, incoming: &Incoming) -> Result<Accepted, Error> {
+    pub async fn accept(self: &Arc<Self>, incoming: &Incoming) -> Result<Accepted, Error> {
         let now = self.clock.now();
         let read = match self.read(incoming, now) {
             Ok(read) => read,
             Err(finding) => return self.unreadable(incoming, now, finding).await,
         };
-        let findings = check(&read);
-        let gate = read.mapped.gated.then(|| {
-            if incoming.refused {
-                denied("no-gateway", "There was no gateway, so the hook refused.", None)
-            } else {
-                self.gate(&read)
-            }
-        });
+        let findings = check(incoming, &read);
+        let gate = read.mapped.gated.then(|| self.gate(incoming, &read));
         let ask = match &gate {
             Some(gate) if gate.decision == Decision::Ask => {
                 let what = (read.action.clone(), gate.clone());
@@ -125,47 +163,70 @@ impl Gateway {
             }
             _ => None,
         };
-        let mut drafts = vec![draft(incoming, &read, now, &findings, gate.as_ref())];
-        drafts.extend(ask.as_ref().map(AskDraft::draft));
+        let event = draft(incoming, &read, now, &findings, gate.as_ref());
+        let protocol = event.source.protocol.clone();
         let quick = gate.as_ref().is_none_or(|gate| gate.decision == Decision::Allow);
         let durability = if quick && !self.settings.sync_allow {
             Durability::Written
         } else {
             Durability::Synced
         };
-        match self.journal.append(drafts, durability).await? {
-            Appended::Recorded(records) => {
-                let opened = ask.map(|ask| self.desk.open(ask));
-                self.hub.publish(&records);
-                Ok(Accepted { records, duplicate: false, gate, ask: opened })
+        match self.record(event, ask, durability).await? {
+            (Appended::Recorded(records), ask) => {
+                Ok(Accepted { records, duplicate: false, gate, ask })
             }
-            Appended::Duplicate { first, same_bytes: true } => Ok(again(first)),
-            Appended::Duplicate { same_bytes: false, .. } => {
-                let message = "this idempotency key was used for another payload";
+            (Appended::Duplicate { first, same_bytes: true }, _)
+                if first.source.protocol == protocol =>
+            {
+                Ok(again(first, gate))
+            }
+            (Appended::Duplicate { .. }, _) => {
+                let message = "this idempotency key was used for another message";
                 let fresh = Incoming { event_id: None, ..incoming.clone() };
                 self.unreadable(&fresh, now, ID_REUSED.at("", message)).await
             }
         }
     }
 
+    /// Durable, then on the desk, then visible: all three or none, also when the sender has gone meanwhile.
+    async fn record(
+        self: &Arc<Self>,
+        event: Draft,
+        ask: Option<AskDraft>,
+        durability: Durability,
+    ) -> Result<(Appended, Option<String>), Error> {
+        let gateway = Arc::clone(self);
+        let recorded = self.tasks.spawn(async move {
+            let mut drafts = vec![event];
+            drafts.extend(ask.as_ref().map(AskDraft::draft));
+            let appended = gateway.journal.append(drafts, durability).await?;
+            let mut opened = None;
+            if let Appended::Recorded(records) = &appended {
+                opened = ask.map(|ask| gateway.desk.open(ask));
+                gateway.hub.publish(records);
+            }
+            Ok((appended, opened))
+        });
+        recorded.await.unwrap_or_else(|error| Err(Error::Task(error.to_string())))
+    }
+
     fn read(&self, incoming: &Incoming, now: Timestamp) -> Result<Read<'_>, Finding> {
         let mapping = self.agents.find(&incoming.agent).ok_or_else(|| {
             UNKNOWN_AGENT.at("", format!("there is no mapping for the agent {:?}", incoming.agent))
         })?;
-        if let Some(bytes) = incoming.truncated {
-            return Err(TOO_LARGE.at("", format!("the payload had {bytes} bytes")));
+        match incoming.cut {
+            Some(Cut::TooLarge(bytes)) => {
+                return Err(TOO_LARGE.at("", format!("the payload had {bytes} bytes")));
+            }
+            Some(Cut::BrokenOff) => return Err(BROKEN_OFF.at("", "the payload broke off")),
+            None => {}
         }
         let payload: Value = serde_json::from_slice(&incoming.body)
             .map_err(|error| NOT_JSON.at("", format!("the payload is not JSON: {error}")))?;
         if !payload.is_object() {
             return Err(NOT_JSON.at("", "the payload is not a JSON object"));
         }
-        // The name the hook was registered under counts; the payload fills in where there was none.
-        let hook = match incoming.hook.as_str() {
-            "" | "-" => payload.get("hook_event_name").and_then(Value::as_str).unwrap_or("-"),
-            named => named,
-        }
-        .to_owned();
+        let hook = hook_name(mapping, &incoming.hook, &payload)?;
         let foreign = payload.get("session_id").and_then(Value::as_str).unwrap_or("-");
         let session = id::derive("s_", &[&incoming.key, &mapping.name, foreign]);
         let stamp = Stamp { session: &session, seq: 0, time: now };
@@ -178,7 +239,10 @@ impl Gateway {
         Ok(Read { mapping, hook, session, mapped, action })
     }
 
-    fn gate(&self, read: &Read<'_>) -> Gate {
+    fn gate(&self, incoming: &Incoming, read: &Read<'_>) -> Gate {
+        if incoming.kept.is_some_and(|kept| kept.refused) {
+            return denied("no-gateway", "There was no gateway, so the hook refused.", None);
+        }
         let Some(action) = &read.action else {
             let unseen = Some("no tool or no id in the payload".to_owned());
             return denied(NO_ACTION.code, "The payload does not say what would run.", unseen);
@@ -199,7 +263,7 @@ impl Gateway {
 
     /// Records what could not be read, so that nothing is lost, and refuses it.
     async fn unreadable(
-        &self,
+        self: &Arc<Self>,
         incoming: &Incoming,
         now: Timestamp,
         finding: Finding,
@@ -219,15 +283,12 @@ impl Gateway {
             findings: json!([finding]),
             gate: serde_json::to_value(&gate).ok(),
         };
-        match self.journal.append(vec![draft], Durability::Synced).await? {
-            Appended::Recorded(records) => {
-                self.hub.publish(&records);
-                Ok(Accepted { records, duplicate: false, gate: Some(gate), ask: None })
-            }
-            Appended::Duplicate { first, .. } => {
-                Ok(Accepted { records: vec![first], duplicate: true, gate: Some(gate), ask: None })
-            }
-        }
+        let (appended, _) = self.record(draft, None, Durability::Synced).await?;
+        let (records, duplicate) = match appended {
+            Appended::Recorded(records) => (records, false),
+            Appended::Duplicate { first, .. } => (vec![first], true),
+        };
+        Ok(Accepted { records, duplicate, gate: Some(gate), ask: None })
     }
 }
 
@@ -246,14 +307,37 @@ impl Read<'_> {
     }
 }
 
-fn check(read: &Read<'_>) -> Vec<Finding> {
+fn check(incoming: &Incoming, read: &Read<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         read.mapped.events.iter().flat_map(aep::check::event).collect();
     if read.mapped.gated && read.action.is_none() {
         findings.push(NO_ACTION.at("", "the payload names no tool, or no id"));
     }
     findings.retain(|finding| finding.rule.severity > Severity::Note);
+    if let Some(kept) = incoming.kept {
+        let time = kept.time.map(banister_events::event::time_text).unwrap_or_default();
+        findings.push(KEPT.at("", format!("the hook kept this since {time}")));
+    }
     findings
+}
+
+/// The name the hook was registered under counts; the payload fills in where there was none. Where the two differ and
+/// one of them waits for a decision, nobody can tell whether the agent does.
+fn hook_name(mapping: &Mapping, registered: &str, payload: &Value) -> Result<String, Finding> {
+    let borne = payload.get("hook_event_name").and_then(Value::as_str);
+    let name = match registered {
+        "" | "-" => borne.unwrap_or("-"),
+        named => named,
+    };
+    let gated = mapping.gated_hooks();
+    let waits = |name: &str| gated.iter().find(|hook| hook.eq_ignore_ascii_case(name)).copied();
+    match borne {
+        Some(borne) if borne != name && (waits(borne).is_some() || waits(name).is_some()) => {
+            let message = format!("the hook is registered as {name}, the payload says {borne}");
+            Err(MISNAMED.at("/hook_event_name", message))
+        }
+        _ => Ok(waits(name).unwrap_or(name).to_owned()),
+    }
 }
 
 fn draft(
@@ -294,18 +378,25 @@ fn denied(rule: &str, reason: &str, opaque: Option<String>) -> Gate {
         rule: rule.to_owned(),
         reason: reason.to_owned(),
         risk: Risk::High,
-        irreversible: false,
+        irreversible: None,
         opaque,
         safer: None,
     }
 }
 
-/// The same message again: the first verdict stands, and the ask it opened is waited on again.
-fn again(first: Arc<Record>) -> Accepted {
-    let gate = first.gate.as_ref().map(|gate| {
-        Gate::deserialize(gate)
-            .unwrap_or_else(|_| denied("journal", "The recorded verdict cannot be read.", None))
-    });
+/// The same message again: the first verdict stands unless today's is stricter, and the ask that it opened is waited on
+/// again.
+fn again(first: Arc<Record>, today: Option<Gate>) -> Accepted {
+    let then =
+        match &first.gate {
+            None => None,
+            // A verdict that cannot be read back is not an allow.
+            Some(gate) => Some(Gate::deserialize(gate).unwrap_or_else(|_| {
+                denied("journal", "The recorded verdict cannot be read.", None)
+            })),
+        };
+    let lax = |gate: &Option<Gate>| gate.as_ref().is_none_or(|g| g.decision == Decision::Allow);
+    let gate = if lax(&then) && !lax(&today) { today } else { then };
     let asked = gate.as_ref().is_some_and(|gate| gate.decision == Decision::Ask);
     let ask = first
         .event_id

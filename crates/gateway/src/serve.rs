@@ -23,7 +23,9 @@ use crate::http::{self, Door};
 use crate::{Error, Gateway};
 
 const HEAD_TIME: Duration = Duration::from_secs(10);
-const MOST_CONNECTIONS: usize = 4_096;
+/// Apart, so that nobody at the port can keep a hook from its socket; together below the usual limit on open files.
+const MOST_AT_PORT: usize = 512;
+const MOST_AT_SOCKET: usize = 384;
 const DRAIN: Duration = Duration::from_secs(3);
 const SWEEP: Duration = Duration::from_millis(500);
 /// The spool is looked at once in so many sweeps.
@@ -52,11 +54,6 @@ impl Serving {
             tracing::debug!(%error, "The socket was not removed.");
         }
     }
-
-    /// Ends when [`Serving::stop`] was called elsewhere.
-    pub async fn stopped(&self) {
-        self.stop.cancelled().await;
-    }
 }
 
 /// Begins to listen.
@@ -65,6 +62,10 @@ pub async fn start(
     listen: SocketAddr,
     socket: &Path,
 ) -> Result<Serving, Error> {
+    if !listen.ip().is_loopback() {
+        let source = std::io::Error::other("only this machine is served; use a loopback address");
+        return Err(Error::Listen { address: listen.to_string(), source });
+    }
     let unix = bind_socket(socket)?;
     let failed = |source| Error::Listen { address: listen.to_string(), source };
     let tcp = TcpListener::bind(listen).await.map_err(failed)?;
@@ -72,13 +73,16 @@ pub async fn start(
     let _first = gateway.address.set(address);
     let stop = CancellationToken::new();
     let tasks = gateway.tasks.clone();
-    let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
 
     let web = http::router(Arc::clone(gateway), Door::web(address));
     let local = http::router(Arc::clone(gateway), Door::socket());
-    let run = Run { stop: stop.clone(), tasks: tasks.clone(), connections };
+    let run = |most| Run {
+        stop: stop.clone(),
+        tasks: tasks.clone(),
+        connections: Arc::new(Semaphore::new(most)),
+    };
     tasks.spawn({
-        let run = run.clone();
+        let run = run(MOST_AT_PORT);
         async move {
             loop {
                 let accepted = tokio::select! {
@@ -95,6 +99,7 @@ pub async fn start(
             }
         }
     });
+    let run = run(MOST_AT_SOCKET);
     tasks.spawn(async move {
         loop {
             let accepted = tokio::select! {

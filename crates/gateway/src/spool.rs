@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use banister_events::limits;
 use bytes::Bytes;
+use jiff::Timestamp;
 
 use crate::Gateway;
-use crate::pipeline::Incoming;
+use crate::pipeline::{Cut, Incoming, Kept};
 
 /// The first line of a spooled payload.
 const MAGIC: &str = "banister-spool 1";
@@ -22,7 +23,8 @@ impl Gateway {
         let mut taken = 0;
         for path in files {
             match self.take_in(&path).await {
-                Ok(()) => taken += 1,
+                Ok(true) => taken += 1,
+                Ok(false) => break,
                 Err(message) => {
                     tracing::warn!(path = %path.display(), message, "A spooled payload was set aside.");
                     // Set aside, not deleted: a person can still look at it.
@@ -36,7 +38,8 @@ impl Gateway {
         taken
     }
 
-    async fn take_in(self: &Arc<Self>, path: &Path) -> Result<(), String> {
+    /// Takes in one payload; `false` where it has to wait.
+    async fn take_in(self: &Arc<Self>, path: &Path) -> Result<bool, String> {
         let file = std::fs::metadata(path).map_err(|error| error.to_string())?;
         if file.len() > (limits::MESSAGE_BYTES as u64) + 4_096 {
             return Err("it is too large".to_owned());
@@ -61,18 +64,31 @@ impl Gateway {
             key: "agent".to_owned(),
             event_id: field("idempotency"),
             body: Bytes::copy_from_slice(body),
-            truncated: field("truncated").and_then(|bytes| bytes.parse().ok()),
+            cut: field("truncated").and_then(|bytes| bytes.parse().ok()).map(Cut::TooLarge),
             wait: Duration::ZERO,
-            refused: field("answered").as_deref() == Some("deny"),
+            kept: Some(Kept {
+                refused: field("answered").as_deref() == Some("deny"),
+                time: field("time_ms")
+                    .and_then(|time| time.parse().ok())
+                    .and_then(|time| Timestamp::from_millisecond(time).ok()),
+            }),
         };
-        let accepted = self.accept(&incoming).await.map_err(|error| error.to_string())?;
+        let accepted = match self.accept(&incoming).await {
+            Ok(accepted) => accepted,
+            // Not the payload's fault: it stays where it is, for the next round.
+            Err(error) => {
+                tracing::warn!(%error, "A spooled payload could not be recorded yet.");
+                return Ok(false);
+            }
+        };
         // The hook has answered by itself: whoever is asked now could change nothing any more.
         if let Some(ask) = accepted.ask
             && let Err(error) = self.desk.withdraw(&ask).await
         {
             tracing::debug!(%ask, %error, "The ask of a spooled payload was closed otherwise.");
         }
-        std::fs::remove_file(path).map_err(|error| error.to_string())
+        std::fs::remove_file(path).map_err(|error| error.to_string())?;
+        Ok(true)
     }
 }
 

@@ -124,11 +124,11 @@ impl Error {
             Self::Unreachable { .. } => "Start the gateway with: banister serve",
             Self::NoAnswer(_) => "See what is waiting with: banister inbox",
             Self::Refused { status: 401 | 403, .. } => {
-                "Give the hook a valid key with: banister install"
+                "Start the gateway again, which writes the hook a valid key: banister serve"
             }
             Self::Stdin(_) | Self::StdinStalled(_) => "Try the call again",
             Self::Platform => "Run the agent where Unix sockets exist",
-            _ => "Find the cause with: banister doctor",
+            _ => "The gateway's log tells more",
         }
     }
 }

@@ -93,6 +93,12 @@ fn answer(
     match asked {
         Ok(answer) => output.deliver(&answer, section.gated),
         Err(error) => {
+            // Registered under another name than the payload bears: nobody knows whether the agent waits on it.
+            let misnamed = name::event_in(&payload.bytes).is_some_and(|named| named != event);
+            let section = match misnamed && !section.gated {
+                true => Section::strictest(agent.as_str(), event.as_str()),
+                false => section,
+            };
             let exit = output.deliver(&fallback(&section, &error), section.gated);
             let answered = if section.gated { "deny" } else { "none" };
             if let Err(problem) = spool::keep(Path::new(&conf.spool), &call, answered) {

@@ -192,7 +192,14 @@ fn choose(rules: &Rules, readable: bool, matches: impl Fn(&Rule) -> Option<usize
 
 /// The strictest gate; among equals the riskiest, then the first.
 fn strictest(gates: impl IntoIterator<Item = Gate>) -> Option<Gate> {
-    let key = |gate: &Gate| (gate.decision, gate.risk, gate.irreversible, gate.rule != NONE);
+    let key = |gate: &Gate| {
+        let undo = match gate.irreversible {
+            Some(false) => 0,
+            None => 1,
+            Some(true) => 2,
+        };
+        (gate.decision, gate.risk, undo, gate.rule != NONE)
+    };
     gates
         .into_iter()
         .reduce(|strictest, gate| if key(&gate) > key(&strictest) { gate } else { strictest })
@@ -216,7 +223,7 @@ fn ask(rule: &str, reason: &str) -> Gate {
         rule: rule.to_owned(),
         reason: reason.to_owned(),
         risk: Risk::Medium,
-        irreversible: false,
+        irreversible: None,
         opaque: None,
         safer: None,
     }

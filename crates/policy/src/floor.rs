@@ -70,7 +70,7 @@ impl Fall {
             rule: rule.to_owned(),
             reason: reason.to_owned(),
             risk: Risk::High,
-            irreversible,
+            irreversible: Some(irreversible),
             opaque: None,
             safer: safer.map(str::to_owned),
         }

@@ -44,7 +44,7 @@ pub(crate) struct Rule {
     pub(crate) reason: String,
     pub(crate) safer: Option<String>,
     pub(crate) risk: Risk,
-    pub(crate) irreversible: bool,
+    pub(crate) irreversible: Option<bool>,
     tools: Vec<Tool>,
     agents: Vec<String>,
     servers: Vec<String>,
@@ -91,7 +91,13 @@ impl Rule {
         } else {
             self.tools.iter().any(|tool| match tool {
                 Tool::Class(wanted) => *wanted == class,
-                Tool::Name(name) => name.eq_ignore_ascii_case(subject.tool),
+                // Whoever runs an MCP server names its tools: a name alone is no reason to trust one.
+                Tool::Name(name) => {
+                    let known = class != Class::Mcp
+                        || self.decision != Decision::Allow
+                        || !self.servers.is_empty();
+                    known && name.eq_ignore_ascii_case(subject.tool)
+                }
             })
         };
         tool && (self.agents.is_empty() || self.agents.iter().any(|agent| agent == subject.agent))

@@ -41,6 +41,121 @@ fn a_huge_payload_is_refused_and_its_beginning_is_kept() {
 }
 
 #[test]
+fn a_hook_under_the_wrong_name_does_not_let_calls_through() {
+    let mut gateway = Gateway::start();
+    for name in ["pretooluse", "PostToolUse", "Foo", "Stop"] {
+        let payload = command("t", "git status").to_string();
+        let output = gateway.hook(name, payload.as_bytes()).wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{name}: {output:?}");
+        assert!(stderr(&output).contains("HOOK-06"), "{name}: {}", stderr(&output));
+    }
+    // Nor without a gateway.
+    gateway.kill();
+    shorten_reconnect(&gateway);
+    let payload = command("t", "git status").to_string();
+    let output = gateway.hook("Stop", payload.as_bytes()).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn a_key_that_was_used_elsewhere_opens_nothing() {
+    let gateway = Gateway::start();
+    let body =
+        command("t", "rm -rf /").to_string().replace("\"hook_event_name\":\"PreToolUse\",", "");
+    let post = |event: &str| {
+        let key = gateway.key("agent.key");
+        let request = format!(
+            "POST /hooks/claude-code/{event} HTTP/1.1\r\nHost: banister\r\nAuthorization: Bearer {key}\r\n\
+             Idempotency-Key: k1\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        let socket = std::os::unix::net::UnixStream::connect(gateway.socket()).unwrap();
+        crate::support::exchange(socket, request.as_bytes())
+    };
+    assert!(post("PostToolUse").head.contains("banister-exit: 0"));
+    let second = post("PreToolUse");
+    assert!(second.body.contains("deny") && second.body.contains("HOOK-05"), "{second:?}");
+}
+
+#[test]
+fn an_agent_that_hangs_up_leaves_nothing_stuck() {
+    use std::io::Write;
+    let gateway = Gateway::start();
+    std::thread::scope(|scope| {
+        let watching =
+            scope.spawn(|| gateway.stream("/aep/v0.1/events", "", Duration::from_secs(3)));
+        std::thread::sleep(Duration::from_millis(200));
+        for n in 0..40 {
+            let mut socket = std::os::unix::net::UnixStream::connect(gateway.socket()).unwrap();
+            let body = command(&format!("t{n}"), "git push").to_string();
+            let key = gateway.key("agent.key");
+            write!(
+                socket,
+                "POST /hooks/claude-code/PreToolUse HTTP/1.1\r\nHost: banister\r\nAuthorization: Bearer {key}\r\n\
+                 Content-Length: {}\r\n\r\n{body}",
+                body.len()
+            )
+            .unwrap();
+        }
+        let prompt = serde_json::json!({ "prompt": "still there?" });
+        gateway.hooked("UserPromptSubmit", &crate::support::payload("UserPromptSubmit", &prompt));
+        let seen = watching.join().unwrap();
+        assert!(seen.contains("still there?"), "live streams must go on: {seen}");
+    });
+    let opened = gateway.records().iter().filter(|record| record["kind"] == "ask").count();
+    let inbox = gateway.json(&["inbox", "--json"])["asks"].as_array().unwrap().len();
+    assert_eq!(inbox, opened, "what is asked in the journal is asked in the inbox");
+}
+
+#[test]
+fn an_answer_whose_sender_hangs_up_still_counts() {
+    use std::io::Write;
+    let gateway = Gateway::start();
+    for round in 0..10 {
+        let id = format!("t{round}");
+        let hook = gateway.hook("PreToolUse", command(&id, "git push").to_string().as_bytes());
+        let ask = gateway.asked();
+        let mut socket = std::os::unix::net::UnixStream::connect(gateway.socket()).unwrap();
+        let key = gateway.key("person.key");
+        let body = r#"{"decision":"reject"}"#;
+        write!(
+            socket,
+            "POST /api/asks/{ask}/answer HTTP/1.1\r\nHost: banister\r\nAuthorization: Bearer {key}\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        drop(socket);
+        // Whether it arrived or not, the next answer gets through, and the hook hears one of them.
+        gateway.banister(&["answer", &ask, "reject"]);
+        assert_eq!(decision(&hook.wait_with_output().unwrap()).0, "deny");
+    }
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused() {
+    let mut gateway = Gateway::stopped();
+    gateway.up_full(400 * 1024);
+    let mut refused = None;
+    for n in 0..400 {
+        let mut call = command(&format!("t{n}"), "git status");
+        call["tool_input"]["description"] = "x".repeat(4_000).into();
+        let output = gateway.hooked("PreToolUse", &call);
+        if decision(&output).0 == "deny" {
+            refused = Some((n, decision(&output).1));
+            break;
+        }
+    }
+    let (allowed, reason) = refused.expect("the journal must have been full at some point");
+    assert!(reason.contains("could not record"), "{reason}");
+    gateway.kill();
+    gateway.up();
+    let kept = gateway.records().iter().filter(|record| record["kind"] == "event").count();
+    assert_eq!(kept, allowed, "what was allowed was recorded, and nothing else");
+    assert_eq!(gateway.banister(&["log", "verify"]).status.code(), Some(0));
+}
+
+#[test]
 fn an_unknown_agent_is_refused() {
     let gateway = Gateway::start();
     let hook = gateway.data().join("hook/banister-hook");

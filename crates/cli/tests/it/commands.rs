@@ -48,10 +48,16 @@ fn wrong_use_exits_with_2_and_says_what_is_wrong() {
 fn without_a_gateway_the_next_step_is_named() {
     for args in [&["inbox"][..], &["answer", "x", "accept"], &["token", "login"]] {
         let output = run(args);
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {output:?}");
         assert!(stderr(&output).contains("banister serve"), "{}", stderr(&output));
     }
-    assert_eq!(run(&["log", "verify"]).status.code(), Some(1));
+    assert_eq!(run(&["log", "verify"]).status.code(), Some(3));
+    // One that has run and stopped is told the same way.
+    let mut gateway = crate::support::Gateway::start();
+    gateway.kill();
+    let output = gateway.banister(&["inbox"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).ends_with("banister serve\n"), "{}", stderr(&output));
 }
 
 #[test]
@@ -64,6 +70,44 @@ fn a_config_with_a_mistake_names_the_line() {
         run(&["serve", "--config", config.to_str().unwrap(), "--data", data.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(stderr(&output).contains("line 2"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_config_names_the_data_directory_for_every_command() {
+    let gateway = crate::support::Gateway::start();
+    let config = gateway.dir.path().join(".config/banister");
+    std::fs::create_dir_all(&config).unwrap();
+    let text = format!("data = {:?}\n", gateway.data());
+    std::fs::write(config.join("config.toml"), text).unwrap();
+    for args in [&["inbox"][..], &["log", "verify"], &["token", "login", "--json"]] {
+        let output = Command::new(BANISTER)
+            .args(args)
+            .env("HOME", gateway.dir.path())
+            .env_remove("XDG_CONFIG_HOME")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
+    }
+}
+
+#[test]
+fn the_gateway_serves_this_machine_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("d");
+    let output = run(&["serve", "--listen", "0.0.0.0:0", "--data", data.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(stderr(&output).contains("loopback"), "{}", stderr(&output));
+}
+
+#[test]
+fn rules_with_a_mistake_are_a_mistake_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let rules = dir.path().join("rules.yaml");
+    std::fs::write(&rules, "schema: banister.policy/v1\nrules:\n  - idd: x\n").unwrap();
+    let (rules, data) = (rules.to_str().unwrap(), dir.path().join("d"));
+    let output = run(&["serve", "--policy", rules, "--data", data.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(stderr(&output).contains(":3:"), "{}", stderr(&output));
 }
 
 #[test]

@@ -89,11 +89,16 @@ fn foreign_hosts_and_origins_do_not_get_past_the_door() {
 fn a_login_link_works_once_and_forms_need_their_token() {
     let gateway = Gateway::start();
     let printed = stdout(&gateway.banister(&["token", "login"]));
-    let path = printed.trim().split_once(&gateway.address()).unwrap().1.to_owned();
-    let address = gateway.address();
+    let port = gateway.address().rsplit(':').next().unwrap().to_owned();
+    // A host of its own, so that its cookie goes to no other port.
+    let address = format!("banister.localhost:{port}");
+    let path = printed.trim().split_once(&address).unwrap().1.to_owned();
     let login = |path: &str| {
         gateway.raw(&format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"))
     };
+    let head = gateway
+        .raw(&format!("HEAD {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
+    assert_eq!(head.status, 405, "a look at the head must not spend the link");
     let first = login(&path);
     assert_eq!(first.status, 303, "{first:?}");
     assert!(
@@ -122,6 +127,7 @@ fn a_login_link_works_once_and_forms_need_their_token() {
         page.body[at..].split('"').nth(3).unwrap().to_owned()
     };
     let (csrf, digest) = (field("csrf"), field("digest"));
+    let cookie = format!("Host: {address}\r\n{cookie}");
     let form = format!("{cookie}Content-Type: application/x-www-form-urlencoded\r\n");
     let line = format!("POST /asks/{ask}/answer");
     let post = |csrf: &str, digest: &str| {
@@ -143,6 +149,40 @@ fn a_login_link_works_once_and_forms_need_their_token() {
 }
 
 #[test]
+fn an_answer_about_another_action_does_not_count_however_the_ask_is_named() {
+    let gateway = Gateway::start();
+    let hook = gateway.hook("PreToolUse", command("t", "git push").to_string().as_bytes());
+    let ask = gateway.asked();
+    let person = format!("Authorization: Bearer {}\r\n", gateway.key("person.key"));
+    let body = json!({ "decision": "accept", "digest": "other" }).to_string();
+    for name in [&ask, &ask[..12], &ask[4..12]] {
+        let line = format!("POST /api/asks/{name}/answer");
+        assert_eq!(request(&gateway, &line, &person, &body), 422, "{name}");
+    }
+    gateway.banister(&["answer", &ask, "reject"]);
+    hook.wait_with_output().unwrap();
+}
+
+#[test]
+fn a_body_that_never_comes_keeps_nobody_out() {
+    use std::io::Write;
+    let gateway = Gateway::start();
+    let slow: Vec<_> = (0..600)
+        .filter_map(|_| {
+            let mut stream = std::net::TcpStream::connect(gateway.address()).ok()?;
+            let host = gateway.address();
+            let head =
+                format!("POST /logout HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n\r\n");
+            stream.write_all(head.as_bytes()).ok()?;
+            Some(stream)
+        })
+        .collect();
+    let allowed = gateway.hooked("PreToolUse", &command("t", "git status"));
+    assert_eq!(crate::support::decision(&allowed).0, "allow");
+    drop(slow);
+}
+
+#[test]
 fn what_people_read_hides_nothing() {
     let gateway = Gateway::start();
     let sly = "git push \u{202e}tsaf\u{200b} <script>alert(1)</script>";
@@ -150,6 +190,7 @@ fn what_people_read_hides_nothing() {
     let ask = gateway.asked();
     let inbox = stdout(&gateway.banister(&["inbox"]));
     assert!(inbox.contains("⟨U+202E⟩tsaf⟨U+200B⟩"), "{inbox}");
+    assert!(inbox.contains("whether it can be undone is not known"), "{inbox}");
     let page = gateway.get("/").body;
     assert!(page.contains("⟨U+202E⟩") && page.contains("&lt;script&gt;"), "{page}");
     assert!(!page.contains("<script>"));

@@ -181,6 +181,11 @@ fn who_comes_late_is_told_what_is_going_on_and_not_what_is_over() {
         ["session.started", "state.changed", "state.changed", "awaiting.confirmation"]
     );
     check(&gateway, &aaep, "aaep");
+    let hooks = gateway.stream("/aep/v0.1/events", "", MOMENT);
+    assert_eq!(kinds(&hooks), ["prompt.submitted", "action.requested"]);
+    let foreign = gateway.stream("/aaep/v1/events", "Last-Event-ID: other.1.0\r\n", MOMENT);
+    assert!(foreign.contains(": replay-exhausted\n"), "{foreign}");
+    assert_eq!(kinds(&foreign), kinds(&aaep));
     gateway.banister(&["answer", &ask, "reject"]);
     hook.wait_with_output().unwrap();
 }

@@ -38,15 +38,35 @@ impl Gateway {
 
     /// Starts it, and waits until it answers.
     pub(crate) fn up(&mut self) {
+        self.up_with(&[]);
+    }
+
+    pub(crate) fn up_with(&mut self, more: &[&str]) {
+        self.launch(Command::new(BANISTER), more);
+    }
+
+    /// Starts it, and leaves it room for no more than so many bytes a file.
+    pub(crate) fn up_full(&mut self, bytes: u32) {
+        let mut shell = Command::new("bash");
+        // Ignored, the signal becomes an error, as on a disk that is full.
+        shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", BANISTER]);
+        self.launch(shell, &[]);
+        let pid = self.child.as_ref().unwrap().id().to_string();
+        let limit = format!("--fsize={bytes}:{bytes}");
+        assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
+    }
+
+    fn launch(&mut self, mut command: Command, more: &[&str]) {
         let _gone = std::fs::remove_file(self.data().join("gateway.json"));
         let log = std::fs::File::options()
             .create(true)
             .append(true)
             .open(self.dir.path().join("log"))
             .unwrap();
-        let child = Command::new(BANISTER)
+        let child = command
             .args(["serve", "--listen", "127.0.0.1:0", "--data"])
             .arg(self.data())
+            .args(more)
             .env("HOME", self.dir.path())
             .env_remove("XDG_CONFIG_HOME")
             .stdin(Stdio::null())

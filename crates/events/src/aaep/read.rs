@@ -94,8 +94,11 @@ impl Reader {
                 Some("low") => Risk::Low,
                 _ => Risk::Medium,
             },
-            irreversible: event.get("irreversible").and_then(Value::as_bool).unwrap_or(false)
-                || text(event, "reversibility").as_deref() == Some("irreversible"),
+            irreversible: match text(event, "reversibility").as_deref() {
+                Some("irreversible") => Some(true),
+                Some("reversible" | "reversible_with_effort") => Some(false),
+                _ => event.get("irreversible").and_then(Value::as_bool),
+            },
             opaque: None,
             safer: None,
         });

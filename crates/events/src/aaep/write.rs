@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::{CONTEXT, VERSION};
 use crate::activity::{
-    Action, Activity, Ask, AskKind, Context, Decision, Ending, Gate, Outcome, Risk, Status, What,
+    Action, Activity, Ask, AskKind, Context, Decision, Ending, Gate, Outcome, Status, What,
 };
 use crate::event::time_text;
 use crate::limits::{AAEP_TERSE_CHARS, AAEP_TEXT_CHARS};
@@ -30,6 +30,9 @@ use turn::{Call, Output, State, Turn};
 
 /// The context that declares `extensions.banister`.
 pub const EXTENSION_CONTEXT: &str = "urn:banister:aaep-extension:v1";
+
+/// How much of what an action does is said in one sentence.
+const SUBJECT_CHARS: usize = 8_000;
 
 /// Writes one session, in one language.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -118,7 +121,7 @@ impl Writer {
             }
             What::ActionDenied { action, .. } => {
                 self.open(activity, &mut out);
-                let line = self.say("aaep.denied", &[("tool", &action.tool)]);
+                let line = self.say("aaep.denied", &[("tool", &action.title())]);
                 self.refuse(activity, action, line, &mut out);
             }
             What::AskOpened { ask } => self.asked(activity, ask, &mut out),
@@ -316,7 +319,8 @@ impl Writer {
         self.close_output(activity, out);
         match gate {
             Some(gate) if gate.decision == Decision::Deny => {
-                let values = [("tool", action.tool.as_str()), ("reason", &gate.reason)];
+                let title = action.title();
+                let values = [("tool", title.as_str()), ("reason", &gate.reason)];
                 let line = self.say("aaep.refused", &values);
                 self.refuse(activity, action, line, out);
             }
@@ -343,15 +347,20 @@ impl Writer {
             let end = End { status: Status::Timeout, error: None, ms: None };
             self.ended(activity, &action.id, &action.tool, &end, out);
         }
-        let risky = gate.is_some_and(|gate| gate.irreversible || gate.risk == Risk::High);
-        let unconfirmed = risky && confirmed == Confirmed::No;
+        let risky = gate.is_some_and(Gate::is_grave);
+        let unconfirmed = confirmed == Confirmed::Refused || risky && confirmed == Confirmed::No;
         let accepted = (confirmed == Confirmed::Yes).then(|| {
-            let values = [("agent", activity.context.agent_title()), ("tool", &action.tool)];
+            let title = action.title();
+            let values = [("agent", activity.context.agent_title()), ("tool", title.as_str())];
             self.say("aaep.accepted", &values)
         });
         self.state(activity, State::CallingTool, accepted, out);
-        let key = if unconfirmed { "aaep.tool_invoked_unconfirmed" } else { "aaep.tool_invoked" };
-        let line = self.about(key, &activity.context, action);
+        let key = match confirmed {
+            Confirmed::Refused => "aaep.ran_although_refused",
+            Confirmed::No if unconfirmed => "aaep.tool_invoked_unconfirmed",
+            Confirmed::Yes | Confirmed::No => "aaep.tool_invoked",
+        };
+        let line = self.about(key, &activity.context, action, &action.headline());
         let call = Call {
             tool: tool_name(&action.tool),
             id: id::derive(
@@ -370,22 +379,27 @@ impl Writer {
             ("summary_normal", json!(line)),
             ("args_summary", json!(text::for_people(&action.subject(), AAEP_TEXT_CHARS))),
         ]);
-        if let Some(gate) = gate {
-            if unconfirmed {
-                let facts = json!({
-                    "unconfirmed": true, "risk": gate.risk, "irreversible": gate.irreversible,
-                });
-                fields.insert("extensions".into(), json!({ "banister": facts }));
-            } else {
-                fields.insert("risk_level".into(), json!(gate.risk));
-                fields.insert("irreversible".into(), json!(gate.irreversible));
+        if unconfirmed {
+            let mut facts = object([("unconfirmed", json!(true))]);
+            if confirmed == Confirmed::Refused {
+                facts.insert("refused".into(), json!(true));
             }
+            if let Some(gate) = gate {
+                facts.insert("risk".into(), json!(gate.risk));
+                facts.extend(gate.irreversible.map(|fact| ("irreversible".into(), json!(fact))));
+            }
+            fields.insert("extensions".into(), json!({ "banister": facts }));
+        } else if let Some(gate) = gate {
+            fields.insert("risk_level".into(), json!(gate.risk));
+            fields.extend(gate.irreversible.map(|fact| ("irreversible".into(), json!(fact))));
         }
         if let Some(turn) = &mut self.turn {
             turn.refused.remove(&action.id);
             turn.tools.insert(action.id.clone(), call);
         }
-        self.push(activity, "tool.invoked", "normal", fields, out);
+        // What was refused and ran all the same is the one thing nobody may miss.
+        let urgency = if confirmed == Confirmed::Refused { "critical" } else { "normal" };
+        self.push(activity, "tool.invoked", urgency, fields, out);
     }
 
     fn ended(
@@ -401,8 +415,16 @@ impl Writer {
         let Some(turn) = &mut self.turn else { return };
         let refused = turn.refused.contains(action) || turn.held.contains_key(action);
         if refused && !turn.tools.contains_key(action) {
-            return;
+            if end.status != Status::Success {
+                return;
+            }
+            let (ran, gate) = match turn.held.remove(action) {
+                Some((action, gate)) => (action, Some(gate)),
+                None => (Action::unseen(action, tool), None),
+            };
+            self.invoked(activity, &ran, gate.as_ref(), Confirmed::Refused, out);
         }
+        let Some(turn) = &mut self.turn else { return };
         let call = if let Some(call) = turn.tools.remove(action) {
             call
         } else {
@@ -490,19 +512,23 @@ impl Writer {
         ask: &Ask,
         fields: &mut Map<String, Value>,
     ) -> String {
-        let irreversible = ask.gate.as_ref().is_some_and(|gate| gate.irreversible);
+        let gate = ask.gate.as_ref();
+        let irreversible = gate.is_some_and(|gate| gate.irreversible == Some(true));
         let key = if irreversible { "aaep.consequence_irreversible" } else { "aaep.consequence" };
         let mut consequence = self.say(key, &[]);
-        if let Some(gate) = &ask.gate {
+        if let Some(gate) = gate {
             consequence.push(' ');
             consequence.push_str(&gate.reason);
             fields.insert("risk_level".into(), json!(gate.risk));
-            fields.insert("irreversible".into(), json!(gate.irreversible));
-            let word = if gate.irreversible { "irreversible" } else { "reversible" };
-            fields.insert("reversibility".into(), json!(word));
+            // Where nobody knows, nothing is claimed.
+            if let Some(irreversible) = gate.irreversible {
+                fields.insert("irreversible".into(), json!(irreversible));
+                let word = if irreversible { "irreversible" } else { "reversible" };
+                fields.insert("reversibility".into(), json!(word));
+            }
         }
         let mut line = if let Some(action) = &ask.action {
-            self.about("aaep.confirm", &activity.context, action)
+            self.about("aaep.confirm", &activity.context, action, &action.subject())
         } else {
             let agent = activity.context.agent_title();
             self.say("aaep.state_awaiting_input", &[("agent", agent)])
@@ -550,8 +576,8 @@ impl Writer {
             self.settle(activity, out);
             return;
         }
-        let tool = action.map_or("", |action| action.tool.as_str());
-        let values = [("agent", activity.context.agent_title()), ("tool", tool)];
+        let tool = action.map(Action::title).unwrap_or_default();
+        let values = [("agent", activity.context.agent_title()), ("tool", tool.as_str())];
         let line = match outcome {
             Outcome::Expired => self.say("aaep.expired", &values),
             Outcome::Withdrawn => self.say("aaep.withdrawn", &values),
@@ -676,11 +702,11 @@ impl Writer {
         Some(Value::Object(fields))
     }
 
-    fn about(&self, key: &str, context: &Context, action: &Action) -> String {
-        let subject = text::for_people(&action.subject(), 8_000);
-        let agent = context.agent_title();
-        let values = [("agent", agent), ("tool", action.tool.as_str()), ("subject", &subject)];
-        self.say(key, &values)
+    /// A sentence about an action, with as much of what it does as there is room for.
+    fn about(&self, key: &str, context: &Context, action: &Action, what: &str) -> String {
+        let (agent, tool) = (context.agent_title(), action.title());
+        let what = text::for_people(what, SUBJECT_CHARS);
+        self.say(key, &[("agent", agent), ("tool", &tool), ("subject", &what)])
     }
 
     fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
@@ -695,8 +721,12 @@ impl Writer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Confirmed {
+    /// A person accepted it.
     Yes,
+    /// Nobody was asked.
     No,
+    /// It was refused, or still asked about, and ran all the same.
+    Refused,
 }
 
 struct End<'a> {

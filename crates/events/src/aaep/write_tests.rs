@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use jiff::Timestamp;
 
 use super::*;
-use crate::activity::{Origin, arbitrary};
+use crate::activity::{Origin, Risk, arbitrary};
 use crate::check::Checker;
 use crate::event::Protocol;
 use crate::finding::Severity;
@@ -28,13 +28,13 @@ fn action() -> Action {
     Action { input: Some(json!({ "command": "git push" })), ..Action::unseen("a", "Bash") }
 }
 
-fn gate(decision: Decision, risk: Risk, irreversible: bool) -> Gate {
+fn gate(decision: Decision, risk: Risk, irreversible: impl Into<Option<bool>>) -> Gate {
     Gate {
         decision,
         rule: "r".to_owned(),
         reason: "It leaves the machine.".to_owned(),
         risk,
-        irreversible,
+        irreversible: irreversible.into(),
         opaque: None,
         safer: None,
     }
@@ -149,6 +149,55 @@ fn what_a_rule_refuses_never_runs() {
     ]);
     assert_eq!(outline(&events), ["session.started", "→thinking", "→deciding", "→thinking"]);
     assert!(events[2]["summary_normal"].as_str().unwrap().contains("It leaves the machine."));
+}
+
+fn ended(status: Status) -> What {
+    What::ActionEnded {
+        id: "a".to_owned(),
+        tool: "Bash".to_owned(),
+        status,
+        output: None,
+        error: None,
+        duration_ms: None,
+    }
+}
+
+#[test]
+fn what_was_refused_and_ran_all_the_same_is_announced_loudly() {
+    for decision in [Decision::Deny, Decision::Ask] {
+        let gate = gate(decision, Risk::High, None);
+        let events = story(vec![requested(gate), ended(Status::Success)]);
+        let invoked = events
+            .iter()
+            .find(|event| event["type"] == "aaep:agent.tool.invoked")
+            .expect("it ran, so it is told");
+        assert_eq!(invoked["urgency"], "critical");
+        assert_eq!(invoked["extensions"]["banister"]["refused"], true);
+        assert!(invoked["summary_normal"].as_str().unwrap().contains("although it was refused"));
+    }
+}
+
+#[test]
+fn where_nobody_knows_nothing_is_claimed_about_undoing() {
+    let mut unknown = ask();
+    unknown.gate = Some(gate(Decision::Ask, Risk::High, None));
+    let events = story(vec![What::AskOpened { ask: unknown }]);
+    let asked = events.last().unwrap();
+    assert_eq!(asked.get("irreversible"), None);
+    assert_eq!(asked.get("reversibility"), None);
+}
+
+#[test]
+fn everything_a_call_was_given_is_asked_about() {
+    let mut whole = ask();
+    whole.action = Some(Action {
+        server: Some("evil".to_owned()),
+        input: Some(json!({ "command": "ls", "then_run": "rm -rf /srv" })),
+        ..Action::unseen("a", "Bash")
+    });
+    let events = story(vec![What::AskOpened { ask: whole }]);
+    let action = events.last().unwrap()["action"].as_str().unwrap();
+    assert!(action.contains("evil/Bash") && action.contains("then_run: rm -rf /srv"), "{action}");
 }
 
 #[test]

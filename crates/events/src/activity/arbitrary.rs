@@ -48,8 +48,8 @@ fn risk() -> impl Strategy<Value = Risk> {
 
 fn gate() -> impl Strategy<Value = Gate> {
     let decision = prop_oneof![Just(Decision::Allow), Just(Decision::Ask), Just(Decision::Deny)];
-    (decision, risk(), any::<bool>(), words()).prop_map(|(decision, risk, irreversible, reason)| {
-        Gate {
+    (decision, risk(), any::<Option<bool>>(), words()).prop_map(
+        |(decision, risk, irreversible, reason)| Gate {
             decision,
             rule: "pack.test".to_owned(),
             reason,
@@ -57,8 +57,8 @@ fn gate() -> impl Strategy<Value = Gate> {
             irreversible,
             opaque: None,
             safer: None,
-        }
-    })
+        },
+    )
 }
 
 fn ask() -> impl Strategy<Value = Ask> {

@@ -27,6 +27,14 @@ impl Reader {
         let Some(kind) = text(event, "/type") else {
             return Vec::new();
         };
+        // Work that was not asked for where we could see it is a turn all the same, and ends like one.
+        let works = kind.starts_with("action.") || kind.starts_with("model.");
+        if works && !self.turn_open {
+            self.turn_open = true;
+            let mut whole = vec![What::TurnStarted { request: None }];
+            whole.extend(self.activities(event, gate));
+            return whole;
+        }
         match kind.as_str() {
             "session.start" => {
                 vec![What::SessionStarted { source: text(event, "/lifecycle/source") }]
@@ -169,3 +177,7 @@ fn content(event: &Value) -> Option<String> {
 fn text(event: &Value, pointer: &str) -> Option<String> {
     event.pointer(pointer).and_then(Value::as_str).map(str::to_owned)
 }
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

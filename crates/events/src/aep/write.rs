@@ -26,6 +26,7 @@ pub struct Writer {
     asked: BTreeMap<String, String>,
     /// Whether the session was ended: then whatever comes begins it anew.
     ended: bool,
+    turn_open: bool,
     /// The record whose events are being numbered, and the next number.
     seq: u64,
     n: u32,
@@ -69,8 +70,18 @@ impl Closed {
 }
 
 impl Writer {
+    /// Whether a turn is open, so that a late joiner has something to be told.
+    pub fn is_open(&self) -> bool {
+        self.turn_open
+    }
+
     /// The events of one activity.
     pub fn write(&mut self, activity: &Activity) -> Vec<Value> {
+        match &activity.what {
+            What::TurnStarted { .. } => self.turn_open = true,
+            What::TurnEnded { .. } | What::SessionEnded { .. } => self.turn_open = false,
+            _ => {}
+        }
         if activity.origin.seq != self.seq {
             self.seq = activity.origin.seq;
             self.n = 0;
@@ -108,13 +119,19 @@ impl Writer {
                 self.requested(activity, action, gate.as_ref(), &mut out);
             }
             What::ActionEnded { id, tool, status, output, error, duration_ms } => {
-                // A refused action that the agent also reports as failed has had its end.
-                if self.open.contains_key(id) || !self.closed.denied.contains(id) {
+                // A refused action that the agent also reports as failed has had its end. One that ran all the same is
+                // told, under an id of its own.
+                let refused = !self.open.contains_key(id) && self.closed.denied.contains(id);
+                if !refused || *status == Status::Success {
                     let request = self.request(activity, &Action::unseen(id, tool), &mut out);
                     let mut extra = action_fields(&Action::unseen(&request.id, tool));
                     let kind = end_fields(&mut extra, *status, output.as_ref(), error.as_deref());
                     if let Some(ms) = duration_ms {
                         extra.insert("metrics".into(), json!({ "duration_ms": ms }));
+                    }
+                    if refused {
+                        let fact = json!({ "x-banister": { "refused": true, "action_id": id } });
+                        extra.insert("extensions".into(), fact);
                     }
                     self.open.remove(id);
                     self.closed.add(id, false);

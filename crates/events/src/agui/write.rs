@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::event::PROTOCOL_VERSION;
-use crate::activity::{Action, Activity, Ask, Decision, Ending, Outcome, What};
+use crate::activity::{Action, Activity, Ask, Decision, Ending, Outcome, Status, What};
 use crate::event::time_text;
 use crate::{id, text};
 
@@ -110,10 +110,10 @@ impl Writer {
                 self.called(action, &mut out);
                 self.refuse(activity, &action.id, reason.as_deref().unwrap_or("refused"), &mut out);
             }
-            What::ActionEnded { id, tool, output, error, .. } => {
-                if !self.refused.contains(id) {
+            What::ActionEnded { id, tool, status, output, error, .. } => {
+                let words = result_text(output.as_ref(), error.as_deref());
+                if let Some(words) = end_text(self.refused.contains(id), *status, words) {
                     self.called(&Action::unseen(id, tool), &mut out);
-                    let words = result_text(output.as_ref(), error.as_deref());
                     out.push(result(activity, id, &words));
                 }
             }
@@ -271,10 +271,11 @@ impl History {
                 self.called(action);
                 self.refuse(activity, &action.id, reason.as_deref().unwrap_or("refused"));
             }
-            What::ActionEnded { id, tool, output, error, .. } => {
-                if !self.refused.contains(id) {
+            What::ActionEnded { id, tool, status, output, error, .. } => {
+                let words = result_text(output.as_ref(), error.as_deref());
+                if let Some(words) = end_text(self.refused.contains(id), *status, words) {
                     self.called(&Action::unseen(id, tool));
-                    self.result(activity, id, &result_text(output.as_ref(), error.as_deref()));
+                    self.result(activity, id, &words);
                 }
             }
             What::AskOpened { ask } => {
@@ -381,6 +382,15 @@ fn result_text(output: Option<&Value>, error: Option<&str>) -> String {
     text::redact(&words).into_owned()
 }
 
+/// What is said of an end; nothing where the refusal said it already, and very clearly where the refusal was ignored.
+fn end_text(refused: bool, status: Status, words: String) -> Option<String> {
+    match (refused, status) {
+        (false, _) => Some(words),
+        (true, Status::Success) => Some(format!("Ran although refused: {words}")),
+        (true, _) => None,
+    }
+}
+
 fn refusal(reason: &str) -> String {
     format!("Refused: {reason}")
 }
@@ -396,14 +406,16 @@ fn ask_content(activity: &Activity, ask: &Ask) -> Value {
     content.insert("status".into(), json!("open"));
     content.insert("agent".into(), json!(activity.context.agent_title()));
     if let Some(action) = &ask.action {
-        content.insert("tool".into(), json!(action.tool));
+        content.insert("tool".into(), json!(action.title()));
         content.insert("toolCallId".into(), json!(action.id));
         content.insert("subject".into(), json!(text::for_people(&action.subject(), 16_384)));
     }
     if let Some(gate) = &ask.gate {
         content.insert("reason".into(), json!(gate.reason));
         content.insert("risk".into(), json!(gate.risk));
-        content.insert("irreversible".into(), json!(gate.irreversible));
+        if let Some(irreversible) = gate.irreversible {
+            content.insert("irreversible".into(), json!(irreversible));
+        }
     }
     content.insert("until".into(), json!(time_text(ask.deadline)));
     Value::Object(content)

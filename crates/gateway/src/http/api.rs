@@ -1,7 +1,7 @@
 //! What programs ask: the inbox, answers, sessions, login links. JSON in, JSON out, with a `schema` each.
 
 use axum::Json;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Path, State};
 use banister_events::activity::AskKind;
 use banister_events::event::time_text;
@@ -10,6 +10,7 @@ use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::body::whole;
 use super::{Problem, Shared};
 use crate::deliver::blocking;
 use crate::desk::{Opened, Refused, Reply};
@@ -48,7 +49,7 @@ fn row(opened: &Opened) -> Value {
     });
     if let Some(fields) = row.as_object_mut() {
         if let Some(action) = &ask.action {
-            fields.insert("tool".into(), json!(action.tool));
+            fields.insert("tool".into(), json!(action.title()));
             fields.insert("action".into(), json!(action.id));
             fields.insert("subject".into(), json!(text::visible(&action.subject())));
             fields.insert("input".into(), json!(action.input));
@@ -78,9 +79,7 @@ pub(super) async fn answer(
     body: Body,
 ) -> Result<Json<Value>, Problem> {
     let guest = shared.admit(&method, &headers, Scope::Answer)?;
-    let bytes = to_bytes(body, 64 * 1024).await.map_err(|_| {
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "size", "an answer is at most 64 KiB")
-    })?;
+    let bytes = whole(body, 64 * 1024).await?;
     let answer: Answer = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(StatusCode::BAD_REQUEST, "json", error.to_string())
             .remedy(r#"send {"decision": "accept" or "reject", "message": "…"}"#)
@@ -94,17 +93,9 @@ pub(super) async fn answer(
                 .remedy("answer accept or reject"));
         }
     };
-    if let Some(digest) = &answer.digest {
-        let inbox = shared.gateway.desk.inbox();
-        let asked = inbox.iter().find(|opened| opened.ask.id == ask);
-        if asked.is_some_and(|opened| opened.ask.digest != *digest) {
-            let message = "this answer is about another action";
-            return Err(Problem::new(StatusCode::CONFLICT, "digest", message)
-                .remedy("look at the ask again and answer what it says"));
-        }
-    }
     let message = answer.message.map(|message| text::shorten(&message, MESSAGE_CHARS).into_owned());
-    let reply = Reply { accept, message, door: shared.door.name, key: guest.key };
+    let (door, digest) = (shared.door.name, answer.digest);
+    let reply = Reply { accept, message, door, key: guest.key, digest };
     match shared.gateway.desk.answer(&ask, &reply).await {
         Ok(fact) => Ok(Json(json!({
             "schema": "banister.answer/v1", "ask": fact.ask, "outcome": fact.outcome, "by": fact.by,
@@ -118,6 +109,7 @@ pub(super) fn problem(refused: &Refused) -> Problem {
         Refused::Unknown(_) => (StatusCode::NOT_FOUND, "ask"),
         Refused::Ambiguous(..) => (StatusCode::BAD_REQUEST, "ambiguous"),
         Refused::Late(_) => (StatusCode::CONFLICT, "late"),
+        Refused::Another => (StatusCode::UNPROCESSABLE_ENTITY, "digest"),
         Refused::Journal(_) => (StatusCode::SERVICE_UNAVAILABLE, "journal"),
     };
     Problem::new(status, code, refused.to_string())

@@ -5,19 +5,18 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use banister_events::aep::dialect::{Answer, Behavior};
 use banister_events::aep::mapping::Mapping;
-use banister_events::limits;
-use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 
+use super::body::payload;
 use super::{Problem, Shared};
 use crate::keys::Scope;
-use crate::pipeline::Incoming;
+use crate::pipeline::{Cut, Incoming};
+use crate::project::source_of;
 
 /// How much earlier than the hook's own deadline an ask expires, so that the answer still arrives.
 const MARGIN: Duration = Duration::from_secs(2);
@@ -31,7 +30,8 @@ pub(super) async fn hook(
 ) -> Result<Response, Problem> {
     let guest = shared.admit(request.method(), request.headers(), Scope::Emit)?;
     let (parts, body) = request.into_parts();
-    let (body, too_large) = read(body, &parts.headers).await;
+    let (body, cut) = payload(body).await;
+    let truncated = number(&parts.headers, "banister-truncated").map(Cut::TooLarge);
     let incoming = Incoming {
         agent,
         hook: event,
@@ -39,9 +39,9 @@ pub(super) async fn hook(
         key: guest.key,
         event_id: idempotency_key(&parts.headers),
         body,
-        truncated: number(&parts.headers, "banister-truncated").or(too_large),
+        cut: truncated.or(cut),
         wait: wait(&parts.headers),
-        refused: false,
+        kept: None,
     };
     Ok(answer(&shared, &incoming)
         .await
@@ -56,10 +56,9 @@ async fn answer(shared: &Shared, incoming: &Incoming) -> Result<Answer, Answer> 
         unrecorded(mapping, &incoming.hook)
     })?;
     let decided = gateway.desk.decide(accepted.gate.as_ref(), accepted.ask.as_deref()).await;
-    let hook = accepted
-        .records
-        .first()
-        .and_then(|record| record.source.protocol.rsplit_once(':'))
+    let first = accepted.records.first();
+    let hook = first
+        .and_then(|record| source_of(&gateway.agents, &record.source.protocol))
         .map_or(incoming.hook.as_str(), |(_, hook)| hook);
     let refusing = decided.behavior == Behavior::Deny;
     match mapping.and_then(|mapping| mapping.control(hook)) {
@@ -99,16 +98,6 @@ fn respond(answer: &Answer) -> Response {
     let kind =
         if answer.stderr.is_empty() { "application/json" } else { "application/octet-stream" };
     (headers, [(CONTENT_TYPE, kind)], body).into_response()
-}
-
-/// The payload; where it is too large, nothing of it and its size.
-async fn read(body: Body, headers: &HeaderMap) -> (Bytes, Option<u64>) {
-    match to_bytes(body, limits::MESSAGE_BYTES).await {
-        Ok(bytes) => (bytes, None),
-        Err(_) => {
-            (Bytes::new(), Some(number(headers, CONTENT_LENGTH.as_str()).unwrap_or(u64::MAX)))
-        }
-    }
 }
 
 fn number(headers: &HeaderMap, name: &str) -> Option<u64> {

@@ -7,18 +7,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use axum::Form;
-use axum::extract::{Path, Query, State};
+use axum::body::Body;
+use axum::extract::{FromRequest, Path, Query, Request, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use banister_events::activity::{AskKind, Risk};
 use banister_events::event::time_text;
 use banister_events::locale::Locale;
 use banister_events::{aaep, text};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, SET_COOKIE};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use minijinja::{AutoEscape, Environment, context};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::body::whole;
 use super::streams::accepted_language;
 use super::{Problem, SESSION_COOKIE, Shared, api, cookie, csrf_fits};
 use crate::deliver::blocking;
@@ -121,7 +123,11 @@ fn card(opened: &Opened, locale: Locale) -> minijinja::Value {
             Risk::High => "page.risk_high",
         };
         row("page.risk", locale.say(risk, &[]), None);
-        let undo = if gate.irreversible { "page.undo_no" } else { "page.undo_yes" };
+        let undo = match gate.irreversible {
+            Some(true) => "page.undo_no",
+            Some(false) => "page.undo_yes",
+            None => "page.undo_unknown",
+        };
         row("page.undo", locale.say(undo, &[]), None);
     }
     let words = ask.action.as_ref().and_then(|action| action.rationale.as_deref());
@@ -135,7 +141,7 @@ fn card(opened: &Opened, locale: Locale) -> minijinja::Value {
     row("page.until", until, None);
     let (title, subject) = match (&ask.kind, &ask.action) {
         (AskKind::Confirmation, Some(action)) => (
-            locale.say("page.wants_to_run", &[("agent", agent), ("tool", &action.tool)]),
+            locale.say("page.wants_to_run", &[("agent", agent), ("tool", &action.title())]),
             action.subject(),
         ),
         (AskKind::Clarification { question }, _) => {
@@ -150,6 +156,7 @@ fn card(opened: &Opened, locale: Locale) -> minijinja::Value {
         id => ask.id.as_str(), title => text::one_line(&title), subject => text::visible(&subject),
         opaque => opaque.map(|reason| locale.say("page.not_inspectable", &[("reason", reason)])),
         digest => ask.digest.as_str(), rows,
+        disconnected => (!opened.waiting).then(|| locale.say("page.disconnected", &[])),
     }
 }
 
@@ -165,21 +172,19 @@ pub(super) struct AnswerForm {
 pub(super) async fn answer(
     State(shared): State<Shared>,
     Path(ask): Path<String>,
-    headers: HeaderMap,
-    Form(form): Form<AnswerForm>,
+    request: Request,
 ) -> Response {
-    let locale = preferred(&headers);
-    let guest = match admit(&shared, &headers, Scope::Answer, locale) {
+    let locale = preferred(request.headers());
+    let guest = match admit(&shared, request.headers(), Scope::Answer, locale) {
         Ok(guest) => guest,
         Err(page) => return *page,
     };
+    let form: AnswerForm = match form(request).await {
+        Ok(form) => form,
+        Err(problem) => return problem.into_response(),
+    };
     if !csrf_fits(&guest, Some(&form.csrf)) {
         return problem(locale, StatusCode::FORBIDDEN, "the anti-forgery token does not fit");
-    }
-    let inbox = shared.gateway.desk.inbox();
-    let seen = inbox.iter().find(|opened| opened.ask.id == ask);
-    if seen.is_some_and(|opened| opened.ask.digest != form.digest) {
-        return problem(locale, StatusCode::CONFLICT, "this answer is about another action");
     }
     let accept = match form.decision.as_str() {
         "accept" => true,
@@ -187,7 +192,8 @@ pub(super) async fn answer(
         _ => return problem(locale, StatusCode::BAD_REQUEST, "answer accept or reject"),
     };
     let message = text::shorten(&form.message, api::MESSAGE_CHARS).into_owned();
-    let reply = Reply { accept, message: Some(message), door: "page", key: guest.key };
+    let digest = Some(form.digest);
+    let reply = Reply { accept, message: Some(message), door: "page", key: guest.key, digest };
     match shared.gateway.desk.answer(&ask, &reply).await {
         Ok(_) if accept => Redirect::to("/?notice=accepted").into_response(),
         Ok(_) => Redirect::to("/?notice=rejected").into_response(),
@@ -210,7 +216,9 @@ pub(super) async fn session(
     }
     match timeline(&shared, &session, locale).await {
         Ok((agent, lines)) if !agent.is_empty() => {
-            page("session.html", locale, &asked, StatusCode::OK, context! { agent, session, lines })
+            let here = format!("/sessions/{session}");
+            let values = context! { agent, session, lines, here };
+            page("session.html", locale, &asked, StatusCode::OK, values)
         }
         Ok(_) => problem(locale, StatusCode::NOT_FOUND, "there is no such session"),
         Err(error) => Problem::internal(&error).into_response(),
@@ -244,7 +252,7 @@ async fn timeline(
                 if told && !(line.is_empty() && said.is_empty()) {
                     lines.push_back(context! {
                         time => time_text(record.time), shown => clock_text(record.time),
-                        text => text::visible(line), said => said,
+                        text => text::visible(line), said => text::prose(said),
                     });
                 }
                 if lines.len() > MOST_LINES {
@@ -259,9 +267,14 @@ async fn timeline(
 pub(super) async fn login(
     State(shared): State<Shared>,
     Query(asked): Query<Asked>,
+    method: Method,
     headers: HeaderMap,
 ) -> Response {
     let locale = language(&asked, &headers);
+    // A look at the head of a link must not spend it.
+    if method != Method::GET {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
     let cookie = match shared.gateway.keys.log_in(asked.code.as_deref().unwrap_or_default()) {
         Ok(cookie) => cookie,
         Err(error) => return Problem::internal(&error).into_response(),
@@ -280,19 +293,34 @@ pub(super) struct LogoutForm {
     csrf: String,
 }
 
-pub(super) async fn logout(
-    State(shared): State<Shared>,
-    headers: HeaderMap,
-    Form(form): Form<LogoutForm>,
-) -> Response {
-    let guest = shared.guest(&headers);
-    if let (Some(guest), Some(value)) = (guest, cookie(&headers, SESSION_COOKIE))
-        && csrf_fits(&guest, Some(&form.csrf))
-    {
-        shared.gateway.keys.log_out(value);
+pub(super) async fn logout(State(shared): State<Shared>, request: Request) -> Response {
+    let held = cookie(request.headers(), SESSION_COOKIE).map(str::to_owned);
+    let (Some(guest), Some(value)) = (shared.guest(request.headers()), held) else {
+        return Redirect::to("/").into_response();
+    };
+    let form: LogoutForm = match form(request).await {
+        Ok(form) => form,
+        Err(problem) => return problem.into_response(),
+    };
+    if csrf_fits(&guest, Some(&form.csrf)) {
+        shared.gateway.keys.log_out(&value);
     }
     let cookie = format!("{SESSION_COOKIE}=; Max-Age=0; HttpOnly; SameSite=Strict; Path=/");
     ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response()
+}
+
+/// A form, read only once it is known who sends it.
+async fn form<T: serde::de::DeserializeOwned>(request: Request) -> Result<T, Problem> {
+    let bytes = whole(request.into_body(), 64 * 1024).await?;
+    let request = Request::builder()
+        .method(Method::POST)
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(Body::from(bytes))
+        .map_err(|error| Problem::internal(&error))?;
+    match Form::<T>::from_request(request, &()).await {
+        Ok(Form(form)) => Ok(form),
+        Err(error) => Err(Problem::new(StatusCode::BAD_REQUEST, "form", error.to_string())),
+    }
 }
 
 pub(super) async fn style() -> Response {
@@ -352,7 +380,8 @@ fn page(
     let headers = [
         ("content-security-policy", POLICY),
         ("x-content-type-options", "nosniff"),
-        ("referrer-policy", "no-referrer"),
+        // Without a referrer a browser calls our own forms' origin "null", which the door refuses.
+        ("referrer-policy", "same-origin"),
         ("cache-control", "no-store"),
     ];
     let mut response = (status, headers, Html(html)).into_response();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Path, Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use banister_events::agui::write::Writer as AguiWriter;
@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::body::fed;
+use super::body::{fed, whole};
 use super::{Problem, Shared};
 use crate::deliver::{Cursor, Start, Terms};
 use crate::keys::Scope;
@@ -60,8 +60,8 @@ fn follow(
     let start = match (seen, wanted.from.as_deref()) {
         (Some(seen), _) => match Cursor::parse(seen, shared.gateway.journal.epoch()) {
             Some(cursor) => Start::After(cursor),
-            // Of another journal: what it missed cannot be told, so it is told what is going on.
-            None => Start::Now,
+            // Of another journal: what it missed cannot be told. It is told so, and what is going on.
+            None => Start::Exhausted,
         },
         (None, None | Some("now")) => Start::Now,
         (None, Some("start")) => Start::Beginning,
@@ -87,9 +87,7 @@ pub(super) async fn agui(
     request: Request,
 ) -> Result<Response, Problem> {
     shared.admit(request.method(), request.headers(), Scope::Watch)?;
-    let bytes = to_bytes(request.into_body(), limits::MESSAGE_BYTES).await.map_err(|_| {
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "size", "the run input is over 8 MiB")
-    })?;
+    let bytes = whole(request.into_body(), limits::MESSAGE_BYTES).await?;
     let input: Value = serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("the run input is not JSON: {error}");
         Problem::new(StatusCode::BAD_REQUEST, "json", message)

@@ -67,7 +67,7 @@ pub(crate) struct Draft {
     safer: Option<String>,
     risk: Risk,
     #[serde(default)]
-    irreversible: bool,
+    irreversible: Option<bool>,
     #[serde(default, rename = "match")]
     pub(crate) matching: Vec<Spanned<Example>>,
     #[serde(default, rename = "not_match")]
@@ -207,7 +207,11 @@ impl Draft {
             reason: self.reason.clone(),
             safer: self.safer.clone(),
             risk: self.risk,
-            irreversible: self.irreversible,
+            // What a rule lets through without a word can be undone, unless it says otherwise; of the rest only what
+            // the rule says is known.
+            irreversible: self
+                .irreversible
+                .or((self.decision == Decision::Allow).then_some(false)),
             tools: self
                 .tool
                 .iter()

@@ -150,10 +150,10 @@ fn a_foreign_tool_is_never_taken_for_the_agents_own() {
 fn the_facts_of_a_gate_are_those_of_its_rule() {
     let rules = builtin();
     let gate = super::shell(&rules, "git reset --hard");
-    assert_eq!((gate.risk, gate.irreversible), (Risk::High, true));
+    assert_eq!((gate.risk, gate.irreversible), (Risk::High, Some(true)));
     assert!(gate.safer.is_some() && gate.opaque.is_none());
     let gate = super::shell(&rules, "mystery");
-    assert_eq!((gate.risk, gate.irreversible), (Risk::Medium, false));
+    assert_eq!((gate.risk, gate.irreversible), (Risk::Medium, None));
     let gate = super::shell(&rules, "mystery $X");
     assert_eq!(gate.risk, Risk::High);
     assert!(gate.opaque.is_some());
