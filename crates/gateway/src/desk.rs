@@ -346,9 +346,7 @@ impl Desk {
                 Err(bell) => bell,
             };
             // Somebody is first; look again when it is known whether that answer counts.
-            if bell.changed().await.is_err() {
-                continue;
-            }
+            let _rung = bell.changed().await;
         };
         let now = self.clock.now();
         // An answer after the deadline is none.

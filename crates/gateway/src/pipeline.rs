@@ -387,14 +387,10 @@ fn denied(rule: &str, reason: &str, opaque: Option<String>) -> Gate {
 /// The same message again: the first verdict stands unless today's is stricter, and the ask that it opened is waited on
 /// again.
 fn again(first: Arc<Record>, today: Option<Gate>) -> Accepted {
-    let then =
-        match &first.gate {
-            None => None,
-            // A verdict that cannot be read back is not an allow.
-            Some(gate) => Some(Gate::deserialize(gate).unwrap_or_else(|_| {
-                denied("journal", "The recorded verdict cannot be read.", None)
-            })),
-        };
+    // A verdict that cannot be read back is not an allow.
+    let unread = || denied("journal", "The recorded verdict cannot be read.", None);
+    let recorded = first.gate.as_ref();
+    let then = recorded.map(|gate| Gate::deserialize(gate).unwrap_or_else(|_| unread()));
     let lax = |gate: &Option<Gate>| gate.as_ref().is_none_or(|g| g.decision == Decision::Allow);
     let gate = if lax(&then) && !lax(&today) { today } else { then };
     let asked = gate.as_ref().is_some_and(|gate| gate.decision == Decision::Ask);

@@ -95,9 +95,10 @@ fn answer(
         Err(error) => {
             // Registered under another name than the payload bears: nobody knows whether the agent waits on it.
             let misnamed = name::event_in(&payload.bytes).is_some_and(|named| named != event);
-            let section = match misnamed && !section.gated {
-                true => Section::strictest(agent.as_str(), event.as_str()),
-                false => section,
+            let section = if misnamed && !section.gated {
+                Section::strictest(agent.as_str(), event.as_str())
+            } else {
+                section
             };
             let exit = output.deliver(&fallback(&section, &error), section.gated);
             let answered = if section.gated { "deny" } else { "none" };

@@ -89,9 +89,9 @@ fn foreign_hosts_and_origins_do_not_get_past_the_door() {
 fn a_login_link_works_once_and_forms_need_their_token() {
     let gateway = Gateway::start();
     let printed = stdout(&gateway.banister(&["token", "login"]));
-    let port = gateway.address().rsplit(':').next().unwrap().to_owned();
+    let number = gateway.address().rsplit(':').next().unwrap().to_owned();
     // A host of its own, so that its cookie goes to no other port.
-    let address = format!("banister.localhost:{port}");
+    let address = format!("banister.localhost:{number}");
     let path = printed.trim().split_once(&address).unwrap().1.to_owned();
     let login = |path: &str| {
         gateway.raw(&format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"))

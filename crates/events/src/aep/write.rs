@@ -118,26 +118,7 @@ impl Writer {
             What::ActionRequested { action, gate } => {
                 self.requested(activity, action, gate.as_ref(), &mut out);
             }
-            What::ActionEnded { id, tool, status, output, error, duration_ms } => {
-                // A refused action that the agent also reports as failed has had its end. One that ran all the same is
-                // told, under an id of its own.
-                let refused = !self.open.contains_key(id) && self.closed.denied.contains(id);
-                if !refused || *status == Status::Success {
-                    let request = self.request(activity, &Action::unseen(id, tool), &mut out);
-                    let mut extra = action_fields(&Action::unseen(&request.id, tool));
-                    let kind = end_fields(&mut extra, *status, output.as_ref(), error.as_deref());
-                    if let Some(ms) = duration_ms {
-                        extra.insert("metrics".into(), json!({ "duration_ms": ms }));
-                    }
-                    if refused {
-                        let fact = json!({ "x-banister": { "refused": true, "action_id": id } });
-                        extra.insert("extensions".into(), fact);
-                    }
-                    self.open.remove(id);
-                    self.closed.add(id, false);
-                    self.event(activity, kind, extra, &mut out);
-                }
-            }
+            What::ActionEnded { .. } => self.ended(activity, &mut out),
             What::ActionDenied { action, by, reason } => {
                 if self.open.contains_key(&action.id) || !self.closed.denied.contains(&action.id) {
                     self.request(activity, action, &mut out);
@@ -181,6 +162,32 @@ impl Writer {
             }
         }
         out
+    }
+
+    fn ended(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+        let What::ActionEnded { id, tool, status, output, error, duration_ms } = &activity.what
+        else {
+            return;
+        };
+        // A refused action that the agent also reports as failed has had its end. One that ran all the same is told,
+        // under an id of its own.
+        let refused = !self.open.contains_key(id) && self.closed.denied.contains(id);
+        if refused && *status != Status::Success {
+            return;
+        }
+        let request = self.request(activity, &Action::unseen(id, tool), out);
+        let mut extra = action_fields(&Action::unseen(&request.id, tool));
+        let kind = end_fields(&mut extra, *status, output.as_ref(), error.as_deref());
+        if let Some(ms) = duration_ms {
+            extra.insert("metrics".into(), json!({ "duration_ms": ms }));
+        }
+        if refused {
+            let fact = json!({ "x-banister": { "refused": true, "action_id": id } });
+            extra.insert("extensions".into(), fact);
+        }
+        self.open.remove(id);
+        self.closed.add(id, false);
+        self.event(activity, kind, extra, out);
     }
 
     fn requested(

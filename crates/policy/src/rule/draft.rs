@@ -209,9 +209,7 @@ impl Draft {
             risk: self.risk,
             // What a rule lets through without a word can be undone, unless it says otherwise; of the rest only what
             // the rule says is known.
-            irreversible: self
-                .irreversible
-                .or((self.decision == Decision::Allow).then_some(false)),
+            irreversible: self.irreversible.or((self.decision == Decision::Allow).then_some(false)),
             tools: self
                 .tool
                 .iter()
