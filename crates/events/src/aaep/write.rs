@@ -154,6 +154,7 @@ impl Writer {
             held: BTreeMap::new(),
             refused: BTreeSet::new(),
             waits: BTreeMap::new(),
+            words: BTreeMap::new(),
             output: None,
         });
         let agent = activity.context.agent_title();
@@ -354,7 +355,11 @@ impl Writer {
             let values = [("agent", activity.context.agent_title()), ("tool", title.as_str())];
             self.say("aaep.accepted", &values)
         });
-        self.state(activity, State::CallingTool, accepted, out);
+        if confirmed == Confirmed::Yes {
+            self.change(activity, State::CallingTool, accepted, out);
+        } else {
+            self.state(activity, State::CallingTool, None, out);
+        }
         let key = match confirmed {
             Confirmed::Refused => "aaep.ran_although_refused",
             Confirmed::No if unconfirmed => "aaep.tool_invoked_unconfirmed",
@@ -472,10 +477,11 @@ impl Writer {
             ("reply_token", json!(self.token(activity, ask))),
             ("timeout_seconds", json!(seconds)),
         ]);
-        let mut asked = String::new();
+        let mut about = None;
         let kind = match &ask.kind {
             AskKind::Confirmation => {
-                asked = self.confirmation(activity, ask, &mut fields);
+                self.confirmation(activity, ask, &mut fields);
+                about = ask.action.as_ref().map(|action| action.id.clone());
                 "awaiting.confirmation"
             }
             AskKind::Clarification { question } => {
@@ -486,7 +492,7 @@ impl Writer {
             }
         };
         if let Some(turn) = &mut self.turn {
-            turn.waits.insert(ask.id.clone(), asked);
+            turn.waits.insert(ask.id.clone(), about);
         }
         self.push(activity, kind, "critical", fields, out);
     }
@@ -505,13 +511,7 @@ impl Writer {
         token
     }
 
-    /// Fills a confirmation in; gives the words that say what is asked.
-    fn confirmation(
-        &self,
-        activity: &Activity,
-        ask: &Ask,
-        fields: &mut Map<String, Value>,
-    ) -> String {
+    fn confirmation(&mut self, activity: &Activity, ask: &Ask, fields: &mut Map<String, Value>) {
         let gate = ask.gate.as_ref();
         let irreversible = gate.is_some_and(|gate| gate.irreversible == Some(true));
         let key = if irreversible { "aaep.consequence_irreversible" } else { "aaep.consequence" };
@@ -534,22 +534,21 @@ impl Writer {
             self.say("aaep.state_awaiting_input", &[("agent", agent)])
         };
         // The same thing asked twice at once is two questions, and must sound like two.
-        let first = line.clone();
-        let waits = self.turn.as_ref().map(|turn| &turn.waits);
-        let taken = |line: &str| waits.is_some_and(|waits| waits.values().any(|one| one == line));
-        for count in 2.. {
-            if !taken(&line) {
-                break;
+        if let Some(turn) = &mut self.turn {
+            if turn.waits.is_empty() {
+                turn.words.clear();
             }
-            let room = AAEP_TEXT_CHARS - 24;
-            line = format!("{} ({count})", text::shorten(&first, room));
+            let times = turn.words.entry(line.clone()).or_default();
+            *times += 1;
+            if *times > 1 {
+                line = format!("{} ({times})", text::shorten(&line, AAEP_TEXT_CHARS - 24));
+            }
         }
         fields.insert("action".into(), json!(line));
         fields.insert("summary_normal".into(), json!(line));
         fields.insert("consequence".into(), json!(text::for_people(&consequence, AAEP_TEXT_CHARS)));
         fields.insert("default_decision".into(), json!("reject"));
         fields.insert("allowed_replies".into(), json!(["accept", "reject"]));
-        line
     }
 
     fn closed(
@@ -561,12 +560,9 @@ impl Writer {
         out: &mut Vec<Value>,
     ) {
         let Some(turn) = &mut self.turn else { return };
-        if turn.waits.remove(ask).is_none() {
-            return;
-        }
+        let Some(wait) = turn.waits.remove(ask) else { return };
+        let held = wait.and_then(|action| turn.held.remove(&action));
         self.close_output(activity, out);
-        let held = action
-            .and_then(|action| self.turn.as_mut().and_then(|turn| turn.held.remove(&action.id)));
         if outcome == Outcome::Accepted {
             // Whatever was said in between, the wait is left by an explicit change of state.
             self.state(activity, State::AwaitingInput, None, out);
@@ -587,7 +583,7 @@ impl Writer {
             turn.refused.insert(action.id.clone());
         }
         self.state(activity, State::AwaitingInput, None, out);
-        self.state(activity, State::Thinking, Some(line), out);
+        self.change(activity, State::Thinking, Some(line), out);
         self.settle(activity, out);
     }
 
@@ -602,6 +598,10 @@ impl Writer {
             }
             turn.held.remove(&action.id);
             turn.refused.insert(action.id.clone());
+        }
+        if self.turn.as_ref().is_some_and(|turn| !turn.waits.is_empty()) {
+            self.progressed(activity, None, Some(&line), out);
+            return;
         }
         self.state(activity, State::Deciding, Some(line), out);
         self.settle(activity, out);
@@ -620,7 +620,21 @@ impl Writer {
         self.state(activity, state, None, out);
     }
 
+    /// Goes to a state, unless somebody is waited for: leaving that state would tell people that the wait is over.
     fn state(
+        &mut self,
+        activity: &Activity,
+        to: State,
+        summary: Option<String>,
+        out: &mut Vec<Value>,
+    ) {
+        let waits = self.turn.as_ref().is_some_and(|turn| !turn.waits.is_empty());
+        if to == State::AwaitingInput || !waits {
+            self.change(activity, to, summary, out);
+        }
+    }
+
+    fn change(
         &mut self,
         activity: &Activity,
         to: State,

@@ -243,17 +243,19 @@ impl Writer {
         (outcome, by, message): (Outcome, &str, Option<&str>),
         out: &mut Vec<Value>,
     ) {
-        let (behavior, verdict) = match outcome {
-            Outcome::Accepted => ("allow", "approved"),
-            Outcome::Rejected | Outcome::Expired => ("deny", "denied"),
-            Outcome::Withdrawn => ("abstain", "info"),
-        };
         let (request, id) = match action.and_then(|action| self.open.get(&action.id)) {
             Some(request) => (request.event.clone(), Some(request.id.clone())),
             None => match self.asked.remove(ask) {
                 Some(event) => (event, None),
                 None => return,
             },
+        };
+        let (behavior, verdict) = match outcome {
+            Outcome::Accepted => ("allow", "approved"),
+            // A question without an answer refuses nothing.
+            Outcome::Rejected | Outcome::Expired if id.is_none() => ("abstain", "info"),
+            Outcome::Rejected | Outcome::Expired => ("deny", "denied"),
+            Outcome::Withdrawn => ("abstain", "info"),
         };
         let mut decision = json!({
             "outcome": verdict, "by": by, "time": time_text(activity.origin.time),

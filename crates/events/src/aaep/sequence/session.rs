@@ -253,7 +253,8 @@ impl Session {
                 !question.token.is_empty()
             }]
         } else {
-            [&|question| question.accepted, &|question| !question.irreversible, &|_| false]
+            // Other work may go on while a question waits: only what was accepted is used up by it.
+            [&|question| question.accepted && !question.irreversible, &|_| false, &|_| false]
         };
         for fit in fits {
             if let Some(at) = self.questions.iter().position(fit) {

@@ -19,8 +19,10 @@ pub(super) struct Turn {
     pub(super) held: BTreeMap<String, (Action, Gate)>,
     /// Actions that were refused: an end that is reported all the same is not announced.
     pub(super) refused: BTreeSet<String>,
-    /// Ask id → what it asks, in the words that were announced.
-    pub(super) waits: BTreeMap<String, String>,
+    /// Ask id → the action it asks to confirm: an answer to it confirms nothing else.
+    pub(super) waits: BTreeMap<String, Option<String>>,
+    /// What was asked since nothing waited, and how often.
+    pub(super) words: BTreeMap<String, u32>,
     pub(super) output: Option<Output>,
 }
 
