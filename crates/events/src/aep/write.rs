@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::event::VERSION;
+use super::event::{Type, VERSION};
 use crate::activity::{
     Action, ActionKind, Activity, AskKind, Decision, Ending, Gate, Outcome, Status, What,
 };
@@ -152,16 +152,26 @@ impl Writer {
                     &mut out,
                 );
             }
-            What::Other { kind, text } => {
-                let extra = match text {
-                    Some(text) => content("notification", text),
-                    None => Map::new(),
-                };
-                let safe = if kind.contains('.') { kind.as_str() } else { "x.other" };
-                self.event(activity, safe, extra, &mut out);
-            }
+            What::Other { kind, text } => self.other(activity, kind, text.as_deref(), &mut out),
         }
         out
+    }
+
+    /// What the vocabulary has no word for goes out under its own name, if all that name requires is there.
+    fn other(&mut self, activity: &Activity, kind: &str, text: Option<&str>, out: &mut Vec<Value>) {
+        let speaks = Type::parse(kind).and_then(|known| known.content().first().copied());
+        let extra = match text {
+            Some(text) => content(speaks.unwrap_or("notification"), text),
+            None => Map::new(),
+        };
+        let named = if kind.contains('.') { kind } else { "x.other" };
+        self.event(activity, named, extra, out);
+        if let Some(Value::Object(event)) = out.last_mut()
+            && Type::parse(named).is_some()
+            && !super::check::event(&Value::Object(event.clone())).is_empty()
+        {
+            event.insert("type".into(), json!(format!("x.{}", named.replace('.', "_"))));
+        }
     }
 
     fn ended(&mut self, activity: &Activity, out: &mut Vec<Value>) {

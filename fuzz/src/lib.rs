@@ -1,0 +1,227 @@
+//! What must hold whatever the input: the bodies of the fuzz targets.
+//!
+//! They live here, apart from the fuzzer, so that `tests/replay.rs` can run them over the seeds on stable. A target
+//! fails by panicking; that is its only way to say something.
+
+use banister_events::activity::{Action, ActionKind, Activity, Decision, Origin};
+use banister_events::aep::mapping::{Agents, Stamp};
+use banister_events::check::Checker;
+use banister_events::event::Protocol;
+use banister_events::finding::Severity;
+use banister_events::frame::sse;
+use banister_events::{aaep, aep, agui, limits};
+use banister_policy::{Request, Rules, evaluate, shell};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+/// A target's name and its body.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: [Target; 6] = [
+    ("frame_sse", frame_sse),
+    ("check_aaep", check_aaep),
+    ("check_agui", check_agui),
+    ("check_aep", check_aep),
+    ("hook_payload", hook_payload),
+    ("policy_shell", policy_shell),
+];
+
+/// SSE: however the bytes are cut, the same messages come out; what is written is read back.
+///
+/// # Panics
+///
+/// Where that does not hold.
+pub fn frame_sse(data: &[u8]) {
+    let whole = messages(&[data]);
+    let (first, second) = data.split_at(data.len() / 2);
+    assert_eq!(whole, messages(&[first, second]), "two pieces");
+    let bytes: Vec<&[u8]> = data.chunks(1).collect();
+    assert_eq!(whole, messages(&bytes), "byte by byte");
+    for message in whole.into_iter().flatten() {
+        let mut frame = Vec::new();
+        let (id, event) = (message.id.as_deref(), message.event.as_deref());
+        sse::write(&mut frame, &sse::Outgoing { id, event, data: &message.data });
+        let again = messages(&[&frame]);
+        let read: Vec<&str> = again.iter().flatten().map(|message| message.data.as_str()).collect();
+        assert_eq!(read, [message.data.as_str()], "written and read back");
+    }
+}
+
+/// The messages of a stream that arrives in these pieces; `None` where a piece was refused.
+fn messages(pieces: &[&[u8]]) -> Option<Vec<sse::Message>> {
+    let mut parser = sse::Parser::new(limits::MESSAGE_BYTES);
+    let mut messages = Vec::new();
+    for piece in pieces {
+        parser.push(piece).ok()?;
+        messages.extend(std::iter::from_fn(|| parser.next()));
+    }
+    messages.extend(parser.finish());
+    Some(messages)
+}
+
+/// AAEP: the checker takes any lines.
+pub fn check_aaep(data: &[u8]) {
+    check(Protocol::Aaep, data);
+}
+
+/// AG-UI: the checker takes any lines.
+pub fn check_agui(data: &[u8]) {
+    check(Protocol::Agui, data);
+}
+
+/// AEP: the checker takes any lines.
+pub fn check_aep(data: &[u8]) {
+    check(Protocol::Aep, data);
+}
+
+/// Checks the input as JSON lines, twice: a checker must not depend on anything but what it was given.
+fn check(protocol: Protocol, data: &[u8]) {
+    let told = || {
+        let mut checker = Checker::new(protocol);
+        let mut told: Vec<_> =
+            data.split(|byte| *byte == b'\n').flat_map(|line| checker.message(line)).collect();
+        told.extend(checker.finish());
+        told
+    };
+    let first = told();
+    for finding in &first {
+        assert!(!finding.rule.code.is_empty() && !finding.message.is_empty(), "{finding:?}");
+        let rooted = finding.pointer.is_empty() || finding.pointer.starts_with('/');
+        assert!(rooted, "{:?} is a JSON Pointer", finding.pointer);
+    }
+    assert_eq!(first, told(), "the same input, the same findings");
+}
+
+static AGENTS: LazyLock<Agents> =
+    LazyLock::new(|| Agents::builtin().expect("the embedded mappings load"));
+static RULES: LazyLock<Rules> =
+    LazyLock::new(|| Rules::builtin().expect("the embedded rules load"));
+
+/// Hook payloads, one per line as `HOOK JSON`, for every known agent: mapped, gated, read and written in all three
+/// protocols, with no finding in what was written.
+///
+/// # Panics
+///
+/// Where that does not hold.
+pub fn hook_payload(data: &[u8]) {
+    for agent in AGENTS.iter() {
+        let mut session = Session::default();
+        for line in data.split(|byte| *byte == b'\n').take(200) {
+            let Ok(line) = std::str::from_utf8(line) else { continue };
+            let (hook, payload) = line.split_once(' ').unwrap_or(("-", line));
+            let Ok(payload) = serde_json::from_str::<Value>(payload) else { continue };
+            let time = Timestamp::from_second(1_800_000_000 + session.seq.cast_signed())
+                .expect("a time within reach");
+            let stamp = Stamp { session: "s_fuzz", seq: session.seq, time };
+            let mapped = agent.map(hook, &payload, &stamp);
+            let origin = Origin { session: "s_fuzz".to_owned(), seq: session.seq, time };
+            for event in &mapped.events {
+                let gate = aep::read::action(event)
+                    .filter(|_| mapped.gated)
+                    .map(|action| gate(&agent.agent, &action));
+                let activities = session.reader.read(event, gate.as_ref(), &origin);
+                session.activities.extend(activities);
+            }
+            session.seq += 1;
+        }
+        session.write();
+    }
+}
+
+fn gate(agent: &str, action: &Action) -> banister_events::activity::Gate {
+    let (cwd, home) = (Some("/home/me/project"), Some("/home/me"));
+    evaluate(
+        &RULES,
+        &Request { agent, action, cwd, home, own: &["/home/me/.config/banister".into()] },
+    )
+}
+
+/// One session on its way through a reader into the writers.
+#[derive(Default)]
+struct Session {
+    seq: u64,
+    reader: aep::read::Reader,
+    activities: Vec<Activity>,
+}
+
+impl Session {
+    fn write(&self) {
+        let mut spoken = aaep::write::Writer::new("en");
+        clean(Protocol::Aaep, &self.events(|activity| spoken.write(activity)));
+        let mut plain = aep::write::Writer::default();
+        clean(Protocol::Aep, &self.events(|activity| plain.write(activity)));
+        // A front end that attached before the first event, and one that came when all was over.
+        let mut live = agui::write::Writer::new("thread", "run");
+        let mut history = agui::write::History::default();
+        let mut events = live.begin(&history);
+        events.extend(self.events(|activity| live.write(activity)));
+        live.finish(None, &mut events);
+        clean(Protocol::Agui, &events);
+        for activity in &self.activities {
+            history.add(activity);
+        }
+        let mut late = agui::write::Writer::new("thread", "run");
+        let mut events = late.begin(&history);
+        late.finish(None, &mut events);
+        clean(Protocol::Agui, &events);
+    }
+
+    fn events(&self, write: impl FnMut(&Activity) -> Vec<Value>) -> Vec<Value> {
+        self.activities.iter().flat_map(write).collect()
+    }
+}
+
+/// Insists that a protocol's own checker finds nothing wrong with what was written. Notes are not wrong: a hook that no
+/// mapping knows goes out under a type of its own, which is worth a note.
+fn clean(protocol: Protocol, events: &[Value]) {
+    let mut checker = Checker::new(protocol);
+    let mut told = String::new();
+    for event in events {
+        for finding in
+            checker.value(event).iter().filter(|finding| finding.rule.severity > Severity::Note)
+        {
+            let (code, message) = (finding.rule.code, &finding.message);
+            writeln!(told, "{code} {}: {message}\n  {event}", finding.pointer)
+                .expect("a string takes it");
+        }
+    }
+    // A session that is still open is no fault of the writer's.
+    assert!(told.is_empty(), "{} has findings:\n{told}", protocol.title());
+}
+
+/// Shell text: reading it ends, what is opaque is never allowed, and nothing allowed hides a command that is denied.
+///
+/// # Panics
+///
+/// Where that does not hold.
+pub fn policy_shell(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let reading = shell::read(text);
+    assert!(reading.commands.len() <= shell::MAX_COMMANDS, "bounded");
+    assert!(text.len() <= shell::MAX_TEXT || reading.opaque.is_some(), "too long to be read");
+    let verdict = |command: &str| gate("claude", &bash(command)).decision;
+    let decision = verdict(text);
+    if reading.opaque.is_some() {
+        assert_ne!(decision, Decision::Allow, "{text:?} is opaque");
+    }
+    // What follows on a line of its own counts, whatever stood before it; a backslash would join the lines.
+    if !text.ends_with('\\') {
+        let after = format!("{text}\nrm -rf /");
+        assert_ne!(verdict(&after), Decision::Allow, "{after:?}");
+    }
+}
+
+fn bash(command: &str) -> Action {
+    Action {
+        id: "toolu_fuzz".to_owned(),
+        kind: ActionKind::Tool,
+        tool: "Bash".to_owned(),
+        server: None,
+        original_name: None,
+        input: Some(json!({ "command": command })),
+        rationale: None,
+    }
+}
