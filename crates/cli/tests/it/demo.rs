@@ -1,19 +1,14 @@
 //! The newcomer's minute: the demo, and the five lines it prints, run as printed.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::support::BANISTER;
 
 #[test]
 fn the_five_lines_work() {
-    let mut demo = Command::new(BANISTER)
-        .args(["demo", "--listen", "127.0.0.1:0", "--pace", "4000"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut running = Running(start());
+    let demo = &mut running.0;
     let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines().map(Result::unwrap);
     let steps: Vec<String> = (1..=5)
         .map(|number| {
@@ -45,6 +40,26 @@ fn the_five_lines_work() {
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     assert_eq!(demo.wait().unwrap().code(), Some(0));
     assert!(!std::path::Path::new(&dir).exists(), "the directory must be gone");
+}
+
+fn start() -> Child {
+    Command::new(BANISTER)
+        .args(["demo", "--listen", "127.0.0.1:0", "--pace", "4000"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// A demo that does not outlive its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
 }
 
 /// Runs a line as a newcomer would paste it.
