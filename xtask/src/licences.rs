@@ -58,9 +58,8 @@ impl Rules {
         if let Some((_, reason)) = self.banned.iter().find(|(banned, _)| banned == name) {
             return Some(format!("{name} {version} is banned: {reason}"));
         }
-        // Cargo itself calls its default registry by this address, wherever it is fetched from.
-        let known =
-            |source: &str| source.starts_with("registry+") && source.ends_with("/crates.io-index");
+        // Which registry is `cargo deny`'s to tell; here it is enough that it is one, and no repository or folder.
+        let known = |source: &str| source.starts_with("registry+");
         if let Some(source) = source.as_deref().filter(|source| !known(source)) {
             return Some(format!("{name} {version} comes from {source}"));
         }

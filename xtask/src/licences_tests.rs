@@ -1,7 +1,7 @@
 use super::{Expression, Rules};
 use crate::metadata::Package;
 
-const REGISTRY: &str = "registry+https://example.invalid/crates.io-index";
+const REGISTRY: &str = "registry+https://example.invalid/index";
 
 fn rules() -> Rules {
     Rules::read(&serde_json::json!({
