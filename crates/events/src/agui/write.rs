@@ -242,7 +242,8 @@ impl History {
                 self.turn_open = true;
                 if let Some(request) = request {
                     let id = message_id(activity, "req");
-                    self.push(&id, json!({ "id": id, "role": "user", "content": request }));
+                    let words = text::redact(request);
+                    self.push(&id, json!({ "id": id, "role": "user", "content": words }));
                 }
             }
             What::TurnEnded { .. } | What::SessionEnded { .. } => {
@@ -251,11 +252,12 @@ impl History {
             }
             What::Said { message, text, .. } => {
                 let id = said_id(activity, message);
+                let text = text::redact(text);
                 let place = self.places.get(&id).copied();
                 match place.and_then(|place| self.messages.get_mut(place)) {
                     Some(Value::Object(message)) => {
                         if let Some(Value::String(so_far)) = message.get_mut("content") {
-                            so_far.push_str(text);
+                            so_far.push_str(&text);
                         }
                     }
                     _ => self.push(&id, json!({ "id": id, "role": "assistant", "content": text })),

@@ -5,6 +5,42 @@ use crate::activity::arbitrary;
 use crate::check::Checker;
 use crate::event::Protocol;
 
+#[test]
+fn secrets_reach_neither_the_history_nor_the_stream() {
+    let leaky = [
+        What::TurnStarted { request: Some("use password=hunter2".to_owned()) },
+        What::Said { message: "m".to_owned(), text: "key sk-abcdef123".to_owned(), last: true },
+        What::ActionRequested {
+            action: Action {
+                input: Some(json!({ "command": "curl -H 'X-Api-Key: s3cr3t' h" })),
+                ..Action::unseen("a", "Bash")
+            },
+            gate: None,
+        },
+    ];
+    let activities = leaky.map(|what| Activity {
+        origin: crate::activity::Origin {
+            session: "s".to_owned(),
+            seq: 1,
+            time: jiff::Timestamp::default(),
+        },
+        context: crate::activity::Context::default(),
+        what,
+    });
+    let mut history = History::default();
+    let mut writer = Writer::new("t", "r");
+    let mut told = writer.begin(&history);
+    for activity in &activities {
+        history.add(activity);
+        told.extend(writer.write(activity));
+    }
+    told.extend(history.messages());
+    let told = Value::Array(told).to_string();
+    for secret in ["hunter2", "sk-abcdef123", "s3cr3t"] {
+        assert!(!told.contains(secret), "{secret} leaked: {told}");
+    }
+}
+
 proptest! {
     #[test]
     fn whatever_happens_the_run_is_valid(session in arbitrary::session(), cut in 0_usize..24) {
