@@ -59,6 +59,7 @@ fn what_goes_in_comes_out_byte_for_byte() {
     let journal = place.open();
     let mut config = ProptestConfig::with_cases(2_000);
     config.failure_persistence = None;
+    let cases = u64::from(config.cases);
     proptest!(config, |(draft in any_draft(), event_id in of(text()))| {
         let before = journal.head();
         // Ids may not repeat, so that each has the position in it.
@@ -87,5 +88,5 @@ fn what_goes_in_comes_out_byte_for_byte() {
     });
     drop(journal);
     let report = Journal::verify(&place.path()).unwrap();
-    assert!(report.is_clean() && report.records == 2_000, "{report:?}");
+    assert!(report.is_clean() && report.records == cases, "{report:?}");
 }
