@@ -6,9 +6,6 @@ pub const MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 /// How much of an oversized message is kept as evidence, in bytes.
 pub const EVIDENCE_BYTES: usize = 1024 * 1024;
 
-/// The deepest nesting of JSON that is read. `serde_json` refuses deeper input on its own at 128.
-pub const JSON_DEPTH: usize = 128;
-
 /// AAEP's limit on one output chunk and on most texts, in characters.
 pub const AAEP_TEXT_CHARS: usize = 16_384;
 

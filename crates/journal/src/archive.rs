@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::read::Readers;
-use crate::{Error, Record, SessionRow, sqlite};
+use crate::{Error, Record, sqlite};
 
 /// A journal file, open for reading.
 #[derive(Debug)]
@@ -23,20 +23,5 @@ impl Archive {
     /// The records after a position, oldest first.
     pub fn after(&self, position: u64, limit: usize) -> Result<Vec<Arc<Record>>, Error> {
         self.readers.after(position, limit)
-    }
-
-    /// The records of one session after a number, oldest first.
-    pub fn session(
-        &self,
-        session: &str,
-        after_seq: u64,
-        limit: usize,
-    ) -> Result<Vec<Arc<Record>>, Error> {
-        self.readers.session(session, after_seq, limit)
-    }
-
-    /// The sessions, newest first.
-    pub fn sessions(&self) -> Result<Vec<SessionRow>, Error> {
-        self.readers.sessions()
     }
 }
