@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| banister_fuzz::frame_sse(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| banister_fuzz::frames::sse(data));

@@ -8,59 +8,31 @@ use banister_events::aep::mapping::{Agents, Stamp};
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::Severity;
-use banister_events::frame::sse;
-use banister_events::{aaep, aep, agui, limits};
+use banister_events::{aaep, aep, agui};
 use banister_policy::{Request, Rules, evaluate, shell};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::LazyLock;
 
+pub mod frames;
+
 /// A target's name and its body.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 6] = [
-    ("frame_sse", frame_sse),
+pub const TARGETS: [Target; 10] = [
+    ("frame_sse", frames::sse),
+    ("frame_ndjson", frames::ndjson),
+    ("frame_length", frames::length),
+    ("frame_jsonrpc", frames::jsonrpc),
+    ("frame_json", frames::json),
     ("check_aaep", check_aaep),
     ("check_agui", check_agui),
     ("check_aep", check_aep),
     ("hook_payload", hook_payload),
     ("policy_shell", policy_shell),
 ];
-
-/// SSE: however the bytes are cut, the same messages come out; what is written is read back.
-///
-/// # Panics
-///
-/// Where that does not hold.
-pub fn frame_sse(data: &[u8]) {
-    let whole = messages(&[data]);
-    let (first, second) = data.split_at(data.len() / 2);
-    assert_eq!(whole, messages(&[first, second]), "two pieces");
-    let bytes: Vec<&[u8]> = data.chunks(1).collect();
-    assert_eq!(whole, messages(&bytes), "byte by byte");
-    for message in whole.into_iter().flatten() {
-        let mut frame = Vec::new();
-        let (id, event) = (message.id.as_deref(), message.event.as_deref());
-        sse::write(&mut frame, &sse::Outgoing { id, event, data: &message.data });
-        let again = messages(&[&frame]);
-        let read: Vec<&str> = again.iter().flatten().map(|message| message.data.as_str()).collect();
-        assert_eq!(read, [message.data.as_str()], "written and read back");
-    }
-}
-
-/// The messages of a stream that arrives in these pieces; `None` where a piece was refused.
-fn messages(pieces: &[&[u8]]) -> Option<Vec<sse::Message>> {
-    let mut parser = sse::Parser::new(limits::MESSAGE_BYTES);
-    let mut messages = Vec::new();
-    for piece in pieces {
-        parser.push(piece).ok()?;
-        messages.extend(std::iter::from_fn(|| parser.next()));
-    }
-    messages.extend(parser.finish());
-    Some(messages)
-}
 
 /// AAEP: the checker takes any lines.
 pub fn check_aaep(data: &[u8]) {

@@ -1,96 +1,154 @@
 //! JSON lines: an incremental splitter.
 //!
-//! Lines end with LF or CRLF; blank lines are skipped but counted. It holds one line of at most its limit and what
-//! the last `push` brought. What a line says is not its business.
+//! Lines end with LF or CRLF; blank lines are skipped but counted, and so is a byte order mark before the first. It
+//! holds the part of a line whose end has not come, of at most its limit. What a line says is not its business, so a
+//! line that is not UTF-8 or not JSON is handed on as it stands.
+//!
+//! ```
+//! use banister_events::frame::{Error, ndjson::Lines};
+//! let mut lines = Lines::new(16);
+//! let mut piece = &b"{}\r\n\n\"far too long to be held\"\n[]\n"[..];
+//! let mut next = || lines.read(&mut piece).map(|(place, line)| (place.line, line.map(<[u8]>::to_vec)));
+//! assert_eq!(next(), Some((1, Ok(b"{}".to_vec()))));
+//! assert_eq!(next(), Some((3, Err(Error::TooLarge { limit: 16 }))));
+//! assert_eq!(next(), Some((4, Ok(b"[]".to_vec()))));
+//! assert_eq!(next(), None);
+//! ```
 
-use super::Error;
+use memchr::{memchr, memchr2};
+
+use super::{Error, Framed, MARK, Partial, Place, length, take};
 
 /// One line: its number, counted from 1, and its bytes, or that it is over the limit.
 pub type Line<'a> = (u64, Result<&'a [u8], Error>);
 
 /// Turns bytes into lines.
+///
+/// Either [`Lines::read`] every piece where it lies, or [`Lines::push`] pieces and read them with [`Lines::next`].
 #[derive(Debug, Clone)]
 pub struct Lines {
-    limit: usize,
-    buffer: Vec<u8>,
-    /// Where the next line begins in the buffer.
-    start: usize,
-    /// How far the buffer was searched for a line end.
-    seen: usize,
-    number: u64,
-    dropping: bool,
-    finished: bool,
+    cutter: Cutter,
+    /// What was pushed.
+    pushed: Vec<u8>,
+    /// How much of it was read.
+    read: usize,
 }
 
 impl Lines {
     /// A splitter that holds at most `limit` bytes of one line.
     pub fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            buffer: Vec::new(),
-            start: 0,
-            seen: 0,
-            number: 0,
-            dropping: false,
+        let cutter = Cutter {
+            partial: Partial::new(limit),
+            begins: Place::START,
+            consumed: 0,
             finished: false,
-        }
+        };
+        Self { cutter, pushed: Vec::new(), read: 0 }
+    }
+
+    /// Takes the next line that is not blank from the front of a piece; none when the piece is used up.
+    pub fn read<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<Framed<'s, [u8]>> {
+        self.cutter.read(bytes)
+    }
+
+    /// The last line, if no line end closed it. Ask until there is none.
+    pub fn end(&mut self) -> Option<Framed<'_, [u8]>> {
+        self.finish();
+        self.cutter.read(&mut &[][..])
     }
 
     /// Takes the next bytes. Read all lines with [`Lines::next`] before the next push.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.buffer.drain(..self.start);
-        self.seen -= self.start;
-        self.start = 0;
-        self.buffer.extend_from_slice(bytes);
+        self.pushed.drain(..self.read);
+        self.read = 0;
+        self.pushed.extend_from_slice(bytes);
     }
 
     /// Says that no bytes will follow: what is left is the last line.
     pub fn finish(&mut self) {
-        self.finished = true;
+        self.cutter.finished = true;
     }
 
-    /// The next complete line that is not blank.
+    /// The next complete line, of those pushed, that is not blank.
     #[expect(clippy::should_implement_trait, reason = "a line borrows from the buffer")]
     pub fn next(&mut self) -> Option<Line<'_>> {
-        let (from, to) = loop {
-            let unseen = self.buffer.get(self.seen..).unwrap_or_default();
-            let end = match unseen.iter().position(|byte| *byte == b'\n') {
-                Some(offset) => self.seen + offset,
-                None if self.finished && self.start < self.buffer.len() => self.buffer.len(),
-                None => return self.incomplete(),
-            };
-            let from = self.start;
-            self.start = (end + 1).min(self.buffer.len());
-            self.seen = self.start;
-            self.number += 1;
-            if std::mem::take(&mut self.dropping) {
-                continue;
-            }
-            let line = self.buffer.get(from..end).unwrap_or_default();
-            if line.len() > self.limit {
-                return Some((self.number, Err(Error::TooLarge { limit: self.limit })));
-            }
-            if !line.trim_ascii().is_empty() {
-                let to = if line.ends_with(b"\r") { end - 1 } else { end };
-                break (from, to);
-            }
-        };
-        Some((self.number, Ok(self.buffer.get(from..to).unwrap_or_default())))
+        let mut rest = self.pushed.get(self.read..).unwrap_or_default();
+        let line = self.cutter.read(&mut rest);
+        self.read = self.pushed.len() - rest.len();
+        line.map(|(place, line)| (place.line, line))
     }
 
-    /// Reports a line that is over the limit before its end has come, and stops holding it.
-    fn incomplete(&mut self) -> Option<Line<'_>> {
-        self.seen = self.buffer.len();
-        if self.dropping {
-            self.start = self.seen;
-            return None;
+    /// How many bytes of an unfinished line are held.
+    pub fn held(&self) -> usize {
+        self.cutter.partial.held().len()
+    }
+}
+
+/// Writes one message and the line end. Line ends within it become spaces: in JSON they can only stand between tokens.
+pub fn write(out: &mut Vec<u8>, message: &[u8]) {
+    write_flat(out, message);
+    out.push(b'\n');
+}
+
+/// Writes bytes so that they stay on one line.
+pub(super) fn write_flat(out: &mut Vec<u8>, message: &[u8]) {
+    let mut rest = message;
+    while let Some(end) = memchr2(b'\n', b'\r', rest) {
+        out.extend_from_slice(take(&mut rest, end));
+        out.push(b' ');
+        take(&mut rest, 1);
+    }
+    out.extend_from_slice(rest);
+}
+
+#[derive(Debug, Clone)]
+struct Cutter {
+    partial: Partial,
+    /// Where the line being received begins.
+    begins: Place,
+    /// How many bytes of the stream were read.
+    consumed: u64,
+    finished: bool,
+}
+
+impl Cutter {
+    fn read<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<Framed<'s, [u8]>> {
+        loop {
+            let end = memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
+            let piece = take(bytes, end);
+            self.consumed += length(piece);
+            let place = self.begins;
+            let line = match piece.strip_suffix(b"\n") {
+                Some(line) => line,
+                None if self.finished && self.consumed > place.offset => piece,
+                None => return self.partial.add(piece).err().map(|error| (place, Err(error))),
+            };
+            self.begins = Place { line: place.line + 1, offset: self.consumed };
+            if self.partial.is_over() || self.is_blank(place, line) {
+                self.partial.forget();
+                continue;
+            }
+            return Some(without_ends(place, self.partial.close(line)));
         }
-        if self.seen - self.start <= self.limit {
-            return None;
-        }
-        self.start = self.seen;
-        self.dropping = true;
-        Some((self.number + 1, Err(Error::TooLarge { limit: self.limit })))
+    }
+
+    /// Whether the line that `last` ends has nothing but space.
+    fn is_blank(&self, place: Place, last: &[u8]) -> bool {
+        let whole = || self.partial.held().iter().chain(last);
+        let mark =
+            if place.offset == 0 && whole().take(MARK.len()).eq(MARK) { MARK.len() } else { 0 };
+        let size = self.partial.held().len() + last.len();
+        size <= self.partial.limit && whole().skip(mark).all(u8::is_ascii_whitespace)
+    }
+}
+
+/// The line without the byte order mark before it and the CR after it.
+fn without_ends(place: Place, line: Result<&[u8], Error>) -> Framed<'_, [u8]> {
+    let Ok(line) = line else { return (place, line) };
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    match line.strip_prefix(MARK) {
+        Some(rest) if place.offset == 0 => (Place { offset: length(MARK), ..place }, Ok(rest)),
+        _ => (place, Ok(line)),
     }
 }
 

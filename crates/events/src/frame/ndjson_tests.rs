@@ -1,59 +1,78 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::frame::tests::{cut, lines, sizes};
 
-type Owned = (u64, Result<Vec<u8>, Error>);
+type Told<'a> = (u64, u64, Result<&'a [u8], Error>);
 
-fn split(pieces: &[&[u8]], limit: usize) -> Vec<Owned> {
-    let mut lines = Lines::new(limit);
-    let mut all = Vec::new();
-    for piece in pieces {
-        lines.push(piece);
-        while let Some((number, line)) = lines.next() {
-            all.push((number, line.map(<[u8]>::to_vec)));
+#[test]
+fn lines_and_their_places_are_told() {
+    let table: &[(&str, &[u8], &[Told<'_>])] = &[
+        ("nothing", b"", &[]),
+        ("only line ends", b"\n\r\n\n", &[]),
+        ("no line end", b"{}", &[(1, 0, Ok(b"{}"))]),
+        (
+            "blank lines",
+            b"{}\r\n\r\n  \n[]\nlast",
+            &[(1, 0, Ok(b"{}")), (4, 9, Ok(b"[]")), (5, 12, Ok(b"last"))],
+        ),
+        ("a CR within a line stays", b"1\r2\r\n", &[(1, 0, Ok(b"1\r2"))]),
+        ("a CR at the end", b"1\r", &[(1, 0, Ok(b"1"))]),
+        ("a byte order mark", b"\xEF\xBB\xBF{}\n{}", &[(1, 3, Ok(b"{}")), (2, 6, Ok(b"{}"))]),
+        ("nothing but a mark", b"\xEF\xBB\xBF\r\n{}", &[(2, 5, Ok(b"{}"))]),
+        ("a mark later on", b"1\n\xEF\xBB\xBF2", &[(1, 0, Ok(b"1")), (2, 2, Ok(b"\xEF\xBB\xBF2"))]),
+        ("half a mark", b"\xEF\xBB1", &[(1, 0, Ok(b"\xEF\xBB1"))]),
+        ("what is not UTF-8", b"\xFF\xC3\n{}", &[(1, 0, Ok(b"\xFF\xC3")), (2, 3, Ok(b"{}"))]),
+        ("leading space", b"  {}\n", &[(1, 0, Ok(b"  {}"))]),
+        (
+            "lines over the limit",
+            b"01234567890\n{}\n             \n01234567890",
+            &[
+                (1, 0, Err(Error::TooLarge { limit: 10 })),
+                (2, 12, Ok(b"{}")),
+                (3, 15, Err(Error::TooLarge { limit: 10 })),
+                (4, 29, Err(Error::TooLarge { limit: 10 })),
+            ],
+        ),
+    ];
+    for (name, stream, expected) in table {
+        for size in [1, 2, 3, 100] {
+            let found = lines(&cut(stream, &[size]), 10);
+            let found: Vec<Told<'_>> = found
+                .iter()
+                .map(|(place, line)| {
+                    (place.line, place.offset, line.as_deref().map_err(|error| *error))
+                })
+                .collect();
+            assert_eq!(found, *expected, "{name}, in pieces of {size}");
         }
     }
-    lines.finish();
-    while let Some((number, line)) = lines.next() {
-        all.push((number, line.map(<[u8]>::to_vec)));
-    }
-    all
 }
 
 #[test]
-fn blank_lines_are_counted_and_skipped() {
-    assert_eq!(
-        split(&[b"{}\r\n\r\n  \n[]\nlast"], 64),
-        [(1, Ok(b"{}".to_vec())), (4, Ok(b"[]".to_vec())), (5, Ok(b"last".to_vec()))]
-    );
-}
-
-#[test]
-fn a_line_over_the_limit_is_reported_once_and_not_held() {
-    let too_large = Err(Error::TooLarge { limit: 4 });
-    assert_eq!(
-        split(&[b"ok\n12345", b"6789", b"0\nyes\n123456\nend"], 4),
-        [
-            (1, Ok(b"ok".to_vec())),
-            (2, too_large.clone()),
-            (3, Ok(b"yes".to_vec())),
-            (4, too_large),
-            (5, Ok(b"end".to_vec()))
-        ]
-    );
-    let mut lines = Lines::new(4);
-    for _ in 0..1000 {
-        lines.push(b"0123456789");
-        while lines.next().is_some() {}
-        assert!(lines.buffer.len() <= 20);
-    }
+fn what_is_written_is_one_line() {
+    let mut out = Vec::new();
+    write(&mut out, b"{\r\n \"a\":\r1\n}");
+    assert_eq!(out, b"{   \"a\": 1 }\n");
 }
 
 proptest! {
     #[test]
-    fn where_the_bytes_are_cut_does_not_matter(text in "[a-z\r\n ]{0,60}", cut in 1usize..7, limit in 1usize..9) {
-        let whole = split(&[text.as_bytes()], limit);
-        let pieces: Vec<&[u8]> = text.as_bytes().chunks(cut).collect();
-        prop_assert_eq!(split(&pieces, limit), whole);
+    fn pushed_bytes_give_the_same_lines(text in "[a-z\r\n ]{0,60}", sizes in sizes(), limit in 1usize..9) {
+        let pieces = cut(text.as_bytes(), &sizes);
+        let mut pushed = Lines::new(limit);
+        let mut found = Vec::new();
+        for piece in &pieces {
+            pushed.push(piece);
+            while let Some((number, line)) = pushed.next() {
+                found.push((number, line.map(<[u8]>::to_vec)));
+            }
+        }
+        pushed.finish();
+        while let Some((number, line)) = pushed.next() {
+            found.push((number, line.map(<[u8]>::to_vec)));
+        }
+        let read: Vec<_> = lines(&pieces, limit).into_iter().map(|(place, line)| (place.line, line)).collect();
+        prop_assert_eq!(found, read);
     }
 }

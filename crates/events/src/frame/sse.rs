@@ -2,12 +2,34 @@
 //!
 //! The parser takes bytes in any pieces, reads LF, CRLF and CR line ends, a leading byte order mark, comments and
 //! several `data` lines, and holds no more than its limit. A message over the limit is dropped whole and reported
-//! once; the messages after it are read as usual. It keeps no "last event id" and ignores `retry`: reconnecting is
-//! the business of whoever owns the connection.
+//! once; the messages after it are read as usual. Bytes that are not UTF-8 are replaced, as the standard asks, and the
+//! message says so. Unlike a browser's, it hands out a last message whose closing blank line is missing: whether that
+//! can be trusted is up to the caller. It does not reconnect; it only knows what that takes.
+//!
+//! ```
+//! use banister_events::frame::sse::{Outgoing, Parser, write};
+//! let mut stream = b": hello\r\n\r\n".to_vec();
+//! write(&mut stream, &Outgoing { id: Some("7"), event: None, data: "{\"city\":\"東京\"}" });
+//!
+//! let mut parser = Parser::new(1024);
+//! let mut found = Vec::new();
+//! for mut piece in stream.chunks(3) {
+//!     while let Some((place, message)) = parser.read(&mut piece) {
+//!         found.push((place.line, place.offset, message?.data.clone()));
+//!     }
+//! }
+//! assert_eq!(found, [(4, 17, "{\"city\":\"東京\"}".to_owned())]);
+//! assert_eq!(parser.last_id(), Some("7"));
+//! # Ok::<(), banister_events::frame::Error>(())
+//! ```
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use super::Error;
+use memchr::{memchr, memchr2};
+
+use super::{Error, Framed, MARK, Place, length, take};
 
 /// One message as it was received.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,22 +42,38 @@ pub struct Message {
     pub data: String,
     /// The line on which the data began, counted from 1.
     pub line: u64,
+    /// Whether bytes that are not UTF-8 were replaced.
+    pub replaced: bool,
 }
 
 /// Turns bytes into messages.
+///
+/// Either [`Parser::read`] every piece where it lies, or [`Parser::push`] pieces and fetch whole messages with
+/// [`Parser::next`].
 #[derive(Debug, Clone)]
 pub struct Parser {
     limit: usize,
-    /// The line being received, without its end.
+    /// The line being received, without its end. Of a line that does not matter only the first byte is kept.
     line: Vec<u8>,
-    number: u64,
+    /// Where that line begins.
+    begins: Place,
+    /// How many bytes of the stream were read.
+    consumed: u64,
     after_cr: bool,
     message: Message,
-    has_data: bool,
-    /// The current message is over the limit: nothing of it is kept.
+    /// Where the data of the message begins; none before it has any.
+    data: Option<Place>,
+    /// The message was handed out and goes when the next one begins.
+    given: bool,
+    /// The message is over the limit: nothing of it is kept.
     dropping: bool,
+    last_id: Option<String>,
+    retry: Option<Duration>,
     ready: VecDeque<Message>,
 }
+
+/// What the bytes so far told: that the message is complete, or that it was dropped.
+type Told = (Place, Result<(), Error>);
 
 impl Parser {
     /// A parser that holds at most `limit` bytes of one message.
@@ -43,13 +81,30 @@ impl Parser {
         Self {
             limit,
             line: Vec::new(),
-            number: 1,
+            begins: Place::START,
+            consumed: 0,
             after_cr: false,
             message: Message::default(),
-            has_data: false,
+            data: None,
+            given: false,
             dropping: false,
+            last_id: None,
+            retry: None,
             ready: VecDeque::new(),
         }
+    }
+
+    /// Takes the next message from the front of a piece; none when the piece is used up. A message's place is that of
+    /// its first `data` line.
+    pub fn read(&mut self, bytes: &mut &[u8]) -> Option<Framed<'_, Message>> {
+        let (place, told) = self.advance(bytes)?;
+        Some((place, told.map(|()| &self.message)))
+    }
+
+    /// A last message whose closing blank line is missing. Ask until there is none.
+    pub fn end(&mut self) -> Option<Framed<'_, Message>> {
+        let (place, told) = self.close()?;
+        Some((place, told.map(|()| &self.message)))
     }
 
     /// Takes the next bytes. An error means that one message was dropped, not that parsing has to stop: all of
@@ -57,38 +112,16 @@ impl Parser {
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut rest = bytes;
         let mut result = Ok(());
-        while let Some(&first) = rest.first() {
-            if self.after_cr {
-                self.after_cr = false;
-                if first == b'\n' {
-                    rest = rest.get(1..).unwrap_or_default();
-                    continue;
-                }
-            }
-            let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-            let (piece, tail) = rest.split_at(end.unwrap_or(rest.len()));
-            if self.held() + piece.len() > self.limit && !self.dropping {
-                self.drop_message();
-                result = Err(Error::TooLarge { limit: self.limit });
-            }
-            if self.dropping {
-                // Only whether the line is blank matters now.
-                self.line.extend_from_slice(piece.get(..1).unwrap_or_default());
-                self.line.truncate(1);
-            } else {
-                self.line.extend_from_slice(piece);
-            }
-            rest = tail;
-            if let Some((&end, tail)) = tail.split_first() {
-                self.after_cr = end == b'\r';
-                rest = tail;
-                self.end_line();
+        while let Some((_, told)) = self.advance(&mut rest) {
+            match told {
+                Ok(()) => self.ready.push_back(std::mem::take(&mut self.message)),
+                Err(error) => result = Err(error),
             }
         }
         result
     }
 
-    /// The next complete message.
+    /// The next complete message, of those pushed.
     #[expect(clippy::should_implement_trait, reason = "none now does not mean none later")]
     pub fn next(&mut self) -> Option<Message> {
         self.ready.pop_front()
@@ -96,65 +129,181 @@ impl Parser {
 
     /// The next message after the last byte: also one whose closing blank line is missing.
     pub fn finish(&mut self) -> Option<Message> {
-        if !self.line.is_empty() {
-            self.end_line();
+        if let Some((_, Ok(()))) = self.close() {
+            self.ready.push_back(std::mem::take(&mut self.message));
         }
-        self.dispatch();
         self.next()
     }
 
-    fn held(&self) -> usize {
+    /// The last `id` that a blank line confirmed, with or without data: where a new connection would go on.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// How long to wait before reconnecting, if the stream said so in a `retry` field.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// How many bytes of an unfinished message are held.
+    pub fn held(&self) -> usize {
+        if self.given {
+            return self.line.len();
+        }
         let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         self.line.len() + self.message.data.len() + of(&self.message.id) + of(&self.message.event)
     }
 
-    fn drop_message(&mut self) {
-        self.dropping = true;
-        self.message = Message::default();
-        self.has_data = false;
-        self.line.truncate(1);
-    }
-
-    fn end_line(&mut self) {
-        let line = std::mem::take(&mut self.line);
-        let line = match (self.number, line.strip_prefix(b"\xEF\xBB\xBF")) {
-            (1, Some(rest)) => rest,
-            _ => line.as_slice(),
-        };
-        if line.is_empty() {
-            self.dispatch();
-        } else if !self.dropping {
-            self.field(line);
+    fn advance(&mut self, bytes: &mut &[u8]) -> Option<Told> {
+        self.renew();
+        while let Some(&first) = bytes.first() {
+            if std::mem::take(&mut self.after_cr) && first == b'\n' {
+                self.consumed += length(take(bytes, 1));
+                self.begins.offset = self.consumed;
+                continue;
+            }
+            let Some(end) = memchr2(b'\n', b'\r', bytes) else {
+                let piece = take(bytes, bytes.len());
+                self.consumed += length(piece);
+                return self.keep(piece);
+            };
+            let piece = take(bytes, end);
+            self.after_cr = bytes.first() == Some(&b'\r');
+            self.consumed += length(piece) + length(take(bytes, 1));
+            let told = self.end_line(piece);
+            self.begins = Place { line: self.begins.line + 1, offset: self.consumed };
+            if told.is_some() {
+                return told;
+            }
         }
-        self.number += 1;
+        None
     }
 
-    fn field(&mut self, line: &[u8]) {
-        let text = String::from_utf8_lossy(line);
-        let (name, value) = text.split_once(':').unwrap_or((&text, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
+    fn close(&mut self) -> Option<Told> {
+        self.renew();
+        let last = if self.line.is_empty() { None } else { self.end_line(&[]) };
+        last.or_else(|| self.dispatch())
+    }
+
+    /// Forgets the message that was handed out.
+    fn renew(&mut self) {
+        if std::mem::take(&mut self.given) {
+            self.clear();
+        }
+    }
+
+    fn clear(&mut self) {
+        let mut data = std::mem::take(&mut self.message).data;
+        data.clear();
+        self.message.data = data;
+        self.data = None;
+    }
+
+    /// Takes a part of a line that does not end it.
+    fn keep(&mut self, piece: &[u8]) -> Option<Told> {
+        let told = self.make_room(piece);
+        if self.matters(piece) {
+            self.line.extend_from_slice(piece);
+        } else if self.line.is_empty() {
+            self.line.extend_from_slice(piece.get(..1).unwrap_or_default());
+        }
+        told
+    }
+
+    /// Takes the rest of a line. A line that lies whole in it is read where it lies.
+    fn end_line(&mut self, piece: &[u8]) -> Option<Told> {
+        let told = self.make_room(piece);
+        let matters = self.matters(piece);
+        let mut held = std::mem::take(&mut self.line);
+        let line = if held.is_empty() {
+            piece
+        } else {
+            if matters {
+                held.extend_from_slice(piece);
+            }
+            &held
+        };
+        let line = match line.strip_prefix(MARK) {
+            Some(rest) if self.begins.offset == 0 => rest,
+            _ => line,
+        };
+        let told = if line.is_empty() {
+            self.dispatch()
+        } else if matters {
+            self.field(line)
+        } else {
+            told
+        };
+        held.clear();
+        self.line = held;
+        told
+    }
+
+    /// Whether the line that goes on with `piece` has to be kept: not in a message that is dropped, not a comment.
+    fn matters(&self, piece: &[u8]) -> bool {
+        !self.dropping && self.line.first().or(piece.first()) != Some(&b':')
+    }
+
+    /// Drops the message if it would be over the limit with `piece`.
+    fn make_room(&mut self, piece: &[u8]) -> Option<Told> {
+        if self.matters(piece) && self.held() + piece.len() > self.limit {
+            return Some(self.drop_message());
+        }
+        None
+    }
+
+    fn drop_message(&mut self) -> Told {
+        let place = self.data.unwrap_or(self.begins);
+        self.clear();
+        self.dropping = true;
+        self.line.truncate(1);
+        (place, Err(Error::TooLarge { limit: self.limit }))
+    }
+
+    fn field(&mut self, line: &[u8]) -> Option<Told> {
+        let (name, value) = match memchr(b':', line).and_then(|colon| line.split_at_checked(colon))
+        {
+            Some((name, value)) => (name, value.get(1..).unwrap_or_default()),
+            None => (line, &[][..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        let text = String::from_utf8_lossy(value);
+        let replaced = matches!(text, Cow::Owned(_));
         match name {
-            "data" => {
-                if self.has_data {
+            b"data" => {
+                if self.data.is_some() {
                     self.message.data.push('\n');
                 } else {
-                    self.message.line = self.number;
+                    self.data = Some(self.begins);
+                    self.message.line = self.begins.line;
                 }
-                self.has_data = true;
-                self.message.data.push_str(value);
+                self.message.data.push_str(&text);
             }
-            "event" => self.message.event = Some(value.to_owned()),
-            "id" if !value.contains('\0') => self.message.id = Some(value.to_owned()),
-            _ => {}
+            b"event" => self.message.event = Some(text.into_owned()),
+            b"id" if !value.contains(&0) => self.message.id = Some(text.into_owned()),
+            b"retry" if !value.is_empty() && value.iter().all(u8::is_ascii_digit) => {
+                self.retry = text.parse().map(Duration::from_millis).ok().or(self.retry);
+                return None;
+            }
+            _ => return None,
         }
+        self.message.replaced |= replaced;
+        // A replacement takes more room than what it replaces.
+        (self.held() > self.limit).then(|| self.drop_message())
     }
 
-    fn dispatch(&mut self) {
-        let message = std::mem::take(&mut self.message);
-        if std::mem::take(&mut self.has_data) {
-            self.ready.push_back(message);
-        }
+    /// A blank line came: the message, if it has data, is complete.
+    fn dispatch(&mut self) -> Option<Told> {
         self.dropping = false;
+        if self.message.id.is_some() {
+            self.last_id.clone_from(&self.message.id);
+        }
+        self.given = true;
+        let place = self.data.take();
+        if place.is_none() {
+            self.renew();
+        }
+        place.map(|place| (place, Ok(())))
     }
 }
 
@@ -165,7 +314,7 @@ pub struct Outgoing<'a> {
     pub id: Option<&'a str>,
     /// The `event` field; line ends and NUL are left out.
     pub event: Option<&'a str>,
-    /// The data; each of its lines becomes a `data` line.
+    /// The data; each of its lines becomes a `data` line. CR and CRLF are read back as LF.
     pub data: &'a str,
 }
 

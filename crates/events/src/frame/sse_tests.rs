@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::frame::tests::{cut, events, sizes};
 
 fn parse(pieces: &[&[u8]]) -> Vec<(Option<String>, Option<String>, String)> {
     let mut parser = Parser::new(1 << 20);
@@ -114,30 +115,138 @@ fn a_comment_is_no_message() {
     assert!(parse(&[&out]).is_empty());
 }
 
+type Told<'a> = (u64, u64, Result<&'a str, Error>);
+
+#[test]
+fn messages_and_their_places_are_told() {
+    let too_large = Err(Error::TooLarge { limit: 30 });
+    let table: &[(&str, &[u8], &[Told<'_>])] = &[
+        ("nothing", b"", &[]),
+        ("blank lines", b"\n\r\n\r\r\n", &[]),
+        (
+            "mixed line ends",
+            b"data: a\rdata: b\r\ndata: c\n\rdata: d\n\r\n",
+            &[(1, 0, Ok("a\nb\nc")), (5, 26, Ok("d"))],
+        ),
+        ("CR and then LF are one line end", b"data: a\r\ndata: b\r\n\r\n", &[(1, 0, Ok("a\nb"))]),
+        ("LF and then CR are two", b"data: a\n\rdata: b\n\r", &[(1, 0, Ok("a")), (3, 9, Ok("b"))]),
+        ("a mark", b"\xEF\xBB\xBFdata: a\n\n", &[(1, 0, Ok("a"))]),
+        ("a second mark makes another field", b"\xEF\xBB\xBF\xEF\xBB\xBFdata: a\n\n", &[]),
+        ("a mark and nothing else", b"\xEF\xBB\xBF\n\ndata: a\n\n", &[(3, 5, Ok("a"))]),
+        ("a mark later on", b"\n\xEF\xBB\xBFdata: a\n\n", &[]),
+        ("a field without colon", b"data\n\n", &[(1, 0, Ok(""))]),
+        ("two of them", b"data\ndata\n\n", &[(1, 0, Ok("\n"))]),
+        (
+            "one space goes",
+            b"data:a\ndata: a\ndata:  a\ndata:\ta\n\n",
+            &[(1, 0, Ok("a\na\n a\n\ta"))],
+        ),
+        ("a space before the colon is part of the name", b"data : a\n\n", &[]),
+        ("names have a case", b"Data: a\n\n", &[]),
+        ("colons in a value", b"data: a: b\n\n", &[(1, 0, Ok("a: b"))]),
+        ("comments within a message", b"data: a\n: b\n:\ndata: c\n\n", &[(1, 0, Ok("a\nc"))]),
+        (
+            "the data begins after other fields",
+            b"id: 1\nevent: x\ndata: a\n\n",
+            &[(3, 15, Ok("a"))],
+        ),
+        (
+            "what is not UTF-8",
+            b"data: a\xFFb\n\ndata: \xE6\x9D\n\n",
+            &[(1, 0, Ok("a\u{FFFD}b")), (3, 11, Ok("\u{FFFD}"))],
+        ),
+        ("half a character at the end", b"data: \xE6\x9D", &[(1, 0, Ok("\u{FFFD}"))]),
+        ("no blank line at the end", b"data: a\n", &[(1, 0, Ok("a"))]),
+        ("no line end at the end", b"data: a\r\n\r\ndata: b", &[(1, 0, Ok("a")), (3, 11, Ok("b"))]),
+        ("other fields at the end", b"data: a\n\nid: 7", &[(1, 0, Ok("a"))]),
+        (
+            "too large",
+            b"id: 1\ndata: 0123456789\ndata: 0123456789 0123456789\ndata: 1\n\ndata: ok\n\n",
+            &[(2, 6, too_large), (6, 60, Ok("ok"))],
+        ),
+        (
+            "too large before there is data",
+            b"\nevent: 0123456789 0123456789 0123456789\ndata: 1\n\ndata: ok\n",
+            &[(2, 1, too_large), (5, 50, Ok("ok"))],
+        ),
+        (
+            "a comment may be as long as it likes",
+            b"data: a\n: 0123456789 0123456789 0123456789\ndata: b\n\n",
+            &[(1, 0, Ok("a\nb"))],
+        ),
+        (
+            "replacing makes it too large",
+            b"data: \xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\n\ndata: ok\n\n",
+            &[(1, 0, too_large), (3, 19, Ok("ok"))],
+        ),
+    ];
+    for (name, stream, expected) in table {
+        for size in [1, 2, 3, 5, 100] {
+            let found = events(&cut(stream, &[size]), 30);
+            let found: Vec<Told<'_>> = found
+                .iter()
+                .map(|(place, message)| {
+                    let data = message.as_ref().map(|message| message.data.as_str());
+                    (place.line, place.offset, data.map_err(|error| *error))
+                })
+                .collect();
+            assert_eq!(found, *expected, "{name}, in pieces of {size}");
+        }
+    }
+}
+
+#[test]
+fn a_message_says_whether_bytes_were_replaced() {
+    let mut parser = Parser::new(64);
+    parser.push(b"event: \xFF\ndata: a\n\ndata: b\n\nunknown: \xFF\ndata: c\n\n").unwrap();
+    let replaced: Vec<bool> = std::iter::from_fn(|| parser.next()).map(|it| it.replaced).collect();
+    assert_eq!(replaced, [true, false, false]);
+}
+
+#[test]
+fn a_blank_line_confirms_the_last_id() {
+    let mut parser = Parser::new(64);
+    for (bytes, expected) in [
+        (&b"id: 1\ndata: a\n"[..], None),
+        (b"\n", Some("1")),
+        (b"id: 2\n\n", Some("2")),
+        (b"data: b\n\n", Some("2")),
+        (b"id: x\0y\n\n", Some("2")),
+        (b"id\n\n", Some("")),
+    ] {
+        parser.push(bytes).unwrap();
+        assert_eq!(parser.last_id(), expected, "{bytes:?}");
+    }
+}
+
+#[test]
+fn only_digits_are_a_time_to_wait() {
+    let mut parser = Parser::new(64);
+    for (bytes, expected) in [
+        (&b"retry: x\n"[..], None),
+        (b"retry: 1500\n", Some(1500)),
+        (b"retry: +1\n", Some(1500)),
+        (b"retry: 1 \n", Some(1500)),
+        (b"retry:\n", Some(1500)),
+        (b"retry: 99999999999999999999\n", Some(1500)),
+        (b"retry:0\n", Some(0)),
+    ] {
+        parser.push(bytes).unwrap();
+        assert_eq!(parser.retry(), expected.map(Duration::from_millis), "{bytes:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read_back_however_it_is_cut(
         texts in proptest::collection::vec("[^\r]{0,40}", 1..5),
-        cut in 1usize..9,
+        sizes in sizes(),
     ) {
         let mut out = Vec::new();
         for text in &texts {
             write(&mut out, &Outgoing { id: Some("i"), event: None, data: text });
         }
-        let pieces: Vec<&[u8]> = out.chunks(cut).collect();
-        let read: Vec<String> = parse(&pieces).into_iter().map(|(_, _, data)| data).collect();
+        let read: Vec<String> = parse(&cut(&out, &sizes)).into_iter().map(|(_, _, data)| data).collect();
         prop_assert_eq!(read, texts);
-    }
-
-    #[test]
-    fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), limit in 0usize..64) {
-        let mut parser = Parser::new(limit);
-        for piece in bytes.chunks(7) {
-            // An oversized message is one of the inputs this test wants.
-            let _ = parser.push(piece);
-            prop_assert!(parser.held() <= limit.max(1));
-        }
-        while parser.next().is_some() {}
-        parser.finish();
     }
 }
