@@ -2,7 +2,8 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`event`] | names, fields and enums of the protocol, as data |
+//! | [`event`] | the twelve types of events: names, fields and words, as types and as data |
+//! | [`handshake`], [`reply`] | the messages that are no events |
 //! | [`check`] | what one message alone can break |
 //! | [`sequence`] | what only the order of messages can break |
 //! | [`read`] | the protocol's events → activities |
@@ -10,6 +11,8 @@
 
 pub mod check;
 pub mod event;
+pub mod handshake;
 pub mod read;
+pub mod reply;
 pub mod sequence;
 pub mod write;

@@ -2,13 +2,15 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`event`] | names, fields and enums of the protocol, as data |
+//! | [`types`] | the event types: names, families, aliases, as data |
+//! | [`event`] | fields and enums of the protocol, as data |
 //! | [`check`] | what one message alone can break |
 //! | [`sequence`] | what only the order of messages can break |
 //! | [`read`] | the protocol's events → activities |
 //! | [`mod@write`] | activities → the protocol's events |
 //! | [`mapping`] | a native hook payload → an event |
 //! | [`dialect`] | an answer → what a native hook expects |
+//! | [`show`] | an event → lines that people read |
 
 pub mod check;
 pub mod dialect;
@@ -16,4 +18,6 @@ pub mod event;
 pub mod mapping;
 pub mod read;
 pub mod sequence;
+pub mod show;
+pub mod types;
 pub mod write;

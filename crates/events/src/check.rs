@@ -4,47 +4,74 @@
 //! the cost of a message does not depend on how many came before. It changes nothing and decides nothing: what to do
 //! about a finding is up to the caller.
 
-use serde_json::Value;
-
 use crate::event::Protocol;
 use crate::finding::{Finding, Rule};
+use crate::json::{Document, Parser};
 use crate::{aaep, aep, agui, frame, limits};
 
 pub(crate) mod recent;
 pub(crate) mod shape;
 pub(crate) mod time;
 
-/// Declares rules and the list of them. Each line: name = code, severity, who it binds, what it demands, the remedy.
+/// Declares rules and the list of them. Each line: name = code, severity, `opt_in` if only strict checking applies it,
+/// who it binds, what it demands, the remedy.
 macro_rules! rules {
-    ($($name:ident = $code:literal $severity:ident $binds:ident $text:literal, $remedy:literal;)*) => {
+    (@opt_in) => { false };
+    (@opt_in opt_in) => { true };
+    ($($name:ident = $code:literal $severity:ident $(($opt_in:ident))? $binds:ident $text:literal, $remedy:literal;)*) => {
         $(pub(crate) static $name: $crate::finding::Rule = $crate::finding::Rule {
             code: $code,
             severity: $crate::finding::Severity::$severity,
+            opt_in: $crate::check::rules!(@opt_in $($opt_in)?),
             binds: $crate::finding::Binds::$binds,
             text: $text,
             remedy: $remedy,
         };)*
         /// Every rule enforced here.
-        pub const RULES: &[&$crate::finding::Rule] = &[$(&$name),*];
+        pub(crate) const RULES: &[&$crate::finding::Rule] = &[$(&$name),*];
     };
 }
 pub(crate) use rules;
 
 /// Everything wrong with one message, seen alone.
-pub fn event(protocol: Protocol, message: &Value) -> Vec<Finding> {
+///
+/// ```
+/// use banister_events::check;
+/// use banister_events::event::Protocol;
+/// let findings = check::alone(Protocol::Aep, br#"{"aep_version": "0.1", "id": "evt_1"}"#);
+/// assert!(findings.iter().any(|finding| finding.rule.code == "AEP-REQ-07"));
+/// ```
+pub fn alone(protocol: Protocol, bytes: &[u8]) -> Vec<Finding> {
+    match parse(protocol, bytes, &mut Parser::default()) {
+        Ok(document) => event(protocol, &document, false),
+        Err(finding) => vec![finding],
+    }
+}
+
+/// [`alone`], for a message that was built here and has no bytes yet.
+pub fn value(protocol: Protocol, message: &serde_json::Value) -> Vec<Finding> {
+    alone(protocol, message.to_string().as_bytes())
+}
+
+fn event(protocol: Protocol, message: &Document<'_>, strict: bool) -> Vec<Finding> {
     match protocol {
-        Protocol::Aaep => aaep::check::event(message),
+        Protocol::Aaep => aaep::check::event(message, strict),
         Protocol::Agui => agui::check::event(message),
-        Protocol::Aep => aep::check::event(message),
+        Protocol::Aep => aep::check::event(message, strict),
     }
 }
 
 /// Parses one message; what cannot be parsed is a finding.
-pub fn parse(protocol: Protocol, bytes: &[u8]) -> Result<Value, Finding> {
+fn parse<'a>(
+    protocol: Protocol,
+    bytes: &'a [u8],
+    parser: &'a mut Parser,
+) -> Result<Document<'a>, Finding> {
     if bytes.len() > limits::MESSAGE_BYTES {
         return Err(unframed(protocol, frame::Error::TooLarge { limit: limits::MESSAGE_BYTES }));
     }
-    serde_json::from_slice(bytes)
+    parser
+        .parse(bytes)
         .map_err(|error| json_rule(protocol).at("", format!("the message is not JSON: {error}")))
 }
 
@@ -66,27 +93,47 @@ fn json_rule(protocol: Protocol) -> &'static Rule {
 pub struct Checker {
     protocol: Protocol,
     order: Order,
+    parser: Parser,
+    strict: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Order {
-    Aaep(aaep::sequence::Sequence),
+    Aaep(Box<aaep::sequence::Sequence>),
     Agui(agui::sequence::Sequence),
-    Aep(aep::sequence::Sequence),
+    Aep(Box<aep::sequence::Sequence>),
 }
 
 impl Checker {
     /// A checker at the beginning of a stream.
     pub fn new(protocol: Protocol) -> Self {
         let order = match protocol {
-            Protocol::Aaep => Order::Aaep(aaep::sequence::Sequence::default()),
+            Protocol::Aaep => Order::Aaep(Box::default()),
             Protocol::Agui => Order::Agui(agui::sequence::Sequence::default()),
-            Protocol::Aep => Order::Aep(aep::sequence::Sequence::default()),
+            Protocol::Aep => Order::Aep(Box::default()),
         };
-        Self { protocol, order }
+        Self { protocol, order, parser: Parser::default(), strict: false }
     }
 
-    /// Everything wrong with the next message, from its bytes.
+    /// The same, with the rules that apply only on request.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.strict = true;
+        if let Order::Aaep(sequence) = &mut self.order {
+            sequence.strict = true;
+        }
+        self
+    }
+
+    /// Everything wrong with a message seen alone, which is not part of the stream.
+    pub fn alone(&mut self, bytes: &[u8]) -> Vec<Finding> {
+        match parse(self.protocol, bytes, &mut self.parser) {
+            Ok(document) => event(self.protocol, &document, self.strict),
+            Err(finding) => vec![finding],
+        }
+    }
+
+    /// Everything wrong with the next message: seen alone, and after those before it.
     ///
     /// ```
     /// use banister_events::check::Checker;
@@ -95,27 +142,22 @@ impl Checker {
     /// assert_eq!(findings[0].rule.code, "AEP-REQ-01");
     /// ```
     pub fn message(&mut self, bytes: &[u8]) -> Vec<Finding> {
-        match parse(self.protocol, bytes) {
-            Ok(message) => self.value(&message),
-            Err(finding) => vec![finding],
+        let document = match parse(self.protocol, bytes, &mut self.parser) {
+            Ok(document) => document,
+            Err(finding) => return vec![finding],
+        };
+        let mut findings = event(self.protocol, &document, self.strict);
+        match &mut self.order {
+            Order::Aaep(sequence) => sequence.step(&document, &mut findings),
+            Order::Agui(sequence) => sequence.step(&document, &mut findings),
+            Order::Aep(sequence) => sequence.step(&document, &mut findings),
         }
-    }
-
-    /// Everything wrong with the next message: seen alone, and after those before it.
-    pub fn value(&mut self, message: &Value) -> Vec<Finding> {
-        let mut findings = event(self.protocol, message);
-        findings.append(&mut self.order(message));
         findings
     }
 
-    /// What is wrong with the next message only because of those before it. Use either this or
-    /// [`Checker::value`] for a message, not both.
-    pub fn order(&mut self, message: &Value) -> Vec<Finding> {
-        match &mut self.order {
-            Order::Aaep(sequence) => sequence.step(message),
-            Order::Agui(sequence) => sequence.step(message),
-            Order::Aep(sequence) => sequence.step(message),
-        }
+    /// [`Checker::message`], for a message that was built here and has no bytes yet.
+    pub fn value(&mut self, message: &serde_json::Value) -> Vec<Finding> {
+        self.message(message.to_string().as_bytes())
     }
 
     /// Everything that is wrong because the stream ends here.
@@ -126,6 +168,16 @@ impl Checker {
             Order::Aep(sequence) => sequence.finish(),
         }
     }
+}
+
+/// A value as the document that its bytes are.
+#[cfg(test)]
+pub(crate) fn with_document<R>(
+    value: &serde_json::Value,
+    see: impl FnOnce(&Document<'_>) -> R,
+) -> R {
+    let bytes = value.to_string();
+    see(&Parser::default().parse(bytes.as_bytes()).unwrap())
 }
 
 #[cfg(test)]

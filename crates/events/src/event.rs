@@ -1,7 +1,9 @@
 //! Which protocol a message speaks.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+
+use crate::aaep;
+use crate::json::{Parser, View};
 
 /// One of the three event protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,16 +59,19 @@ impl Protocol {
     ///
     /// ```
     /// use banister_events::event::Protocol;
-    /// let message = serde_json::json!({"type": "RUN_STARTED", "threadId": "t", "runId": "r"});
-    /// assert_eq!(Protocol::sniff(&message), Some(Protocol::Agui));
+    /// let message = br#"{"type": "RUN_STARTED", "threadId": "t", "runId": "r"}"#;
+    /// assert_eq!(Protocol::sniff_bytes(message), Some(Protocol::Agui));
     /// ```
-    pub fn sniff(message: &Value) -> Option<Self> {
-        let object = message.as_object()?;
-        let kind = object.get("type").and_then(Value::as_str).unwrap_or_default();
-        if object.contains_key("@context") || kind.starts_with("aaep:") {
+    pub fn sniff_bytes(message: &[u8]) -> Option<Self> {
+        let mut parser = Parser::default();
+        let document = parser.parse(message).ok()?;
+        let object = document.root();
+        let has = |name: &str| object.get(name).is_some();
+        let kind = object.get("type").and_then(View::as_str).unwrap_or_default();
+        if has("@context") || kind.starts_with("aaep:") || aaep::event::is_control(&kind) {
             return Some(Self::Aaep);
         }
-        if object.contains_key("aep_version") {
+        if has("aep_version") {
             return Some(Self::Aep);
         }
         let shouts = !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
@@ -74,7 +79,7 @@ impl Protocol {
             return Some(Self::Agui);
         }
         // A hook event whose version was forgotten still names an agent by slug.
-        let has_slug = object.get("agent").is_some_and(|agent| agent.get("slug").is_some());
+        let has_slug = object.pointer("/agent/slug").is_some();
         (has_slug || kind.contains('.')).then_some(Self::Aep)
     }
 }

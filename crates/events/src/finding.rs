@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::event::Protocol;
+use crate::{aaep, aep, agui};
 
 /// How much a breach matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -49,6 +50,8 @@ pub struct Rule {
     pub code: &'static str,
     /// How much a breach matters.
     pub severity: Severity,
+    /// Whether only strict checking applies it: too noisy otherwise.
+    pub opt_in: bool,
     /// Who it binds.
     pub binds: Binds,
     /// What it demands, in one sentence.
@@ -90,12 +93,17 @@ impl Serialize for Finding {
 
 /// Every rule of one protocol, in the order documents list them.
 pub fn rules(protocol: Protocol) -> Vec<&'static Rule> {
-    let (check, sequence) = match protocol {
-        Protocol::Aaep => (crate::aaep::check::RULES, crate::aaep::sequence::RULES),
-        Protocol::Agui => (crate::agui::check::RULES, crate::agui::sequence::RULES),
-        Protocol::Aep => (crate::aep::check::RULES, crate::aep::sequence::RULES),
+    let rooms: &[&[&'static Rule]] = match protocol {
+        Protocol::Aaep => &[
+            aaep::check::RULES,
+            aaep::check::control::RULES,
+            aaep::sequence::RULES,
+            aaep::sequence::subscription::RULES,
+        ],
+        Protocol::Agui => &[agui::check::RULES, agui::sequence::RULES],
+        Protocol::Aep => &[aep::check::RULES, aep::sequence::RULES],
     };
-    check.iter().chain(sequence).copied().collect()
+    rooms.concat()
 }
 
 /// Every rule, with the protocol it belongs to.

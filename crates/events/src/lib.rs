@@ -9,6 +9,7 @@
 //! | [`event`] | which protocol a message speaks |
 //! | [`aaep`], [`agui`], [`aep`] | per protocol: `event`, `check`, `sequence`, `read`, `write` |
 //! | [`activity`] | the common vocabulary that readers produce and writers consume |
+//! | [`record`], [`schema`] | how messages are declared, and the JSON Schemas that come of it |
 //! | [`finding`] | what is wrong with data: rule, place, message, remedy |
 //! | [`locale`] | every sentence a person hears or reads |
 
@@ -21,6 +22,9 @@ pub mod event;
 pub mod finding;
 pub mod frame;
 pub mod id;
+pub mod json;
 pub mod limits;
 pub mod locale;
+pub mod record;
+pub mod schema;
 pub mod text;

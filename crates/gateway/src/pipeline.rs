@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use banister_events::activity::{Action, Decision, Gate, Risk};
 use banister_events::aep::mapping::{Mapped, Mapping, Stamp};
+use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Finding, Rule, Severity};
-use banister_events::{aep, id};
+use banister_events::{aep, check as checks, id};
 use banister_journal::{Appended, Draft, Durability, Kind, Record, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -80,6 +81,7 @@ pub struct Accepted {
 pub static NOT_JSON: Rule = Rule {
     code: "HOOK-01",
     severity: Severity::Error,
+    opt_in: false,
     binds: Binds::Producer,
     text: "A hook payload is one JSON object",
     remedy: "Send the payload as the agent gave it to the hook, whole and unchanged",
@@ -88,6 +90,7 @@ pub static NOT_JSON: Rule = Rule {
 pub static TOO_LARGE: Rule = Rule {
     code: "HOOK-02",
     severity: Severity::Error,
+    opt_in: false,
     binds: Binds::Producer,
     text: "A hook payload is at most 8 MiB",
     remedy: "Let the agent work in smaller steps; the first MiB was kept as evidence",
@@ -96,6 +99,7 @@ pub static TOO_LARGE: Rule = Rule {
 pub static UNKNOWN_AGENT: Rule = Rule {
     code: "HOOK-03",
     severity: Severity::Error,
+    opt_in: false,
     binds: Binds::Producer,
     text: "A hook payload names an agent that has a mapping file",
     remedy: "Use the agent's install name, such as claude-code",
@@ -104,6 +108,7 @@ pub static UNKNOWN_AGENT: Rule = Rule {
 pub static NO_ACTION: Rule = Rule {
     code: "HOOK-04",
     severity: Severity::Error,
+    opt_in: false,
     binds: Binds::Producer,
     text: "A payload that waits for a decision says which tool would run, and under which id",
     remedy: "Send the payload as the agent gave it to the hook, whole and unchanged",
@@ -112,6 +117,7 @@ pub static NO_ACTION: Rule = Rule {
 pub static ID_REUSED: Rule = Rule {
     code: "HOOK-05",
     severity: Severity::Error,
+    opt_in: false,
     binds: Binds::Producer,
     text: "An idempotency key stands for one message",
     remedy: "Draw a new key for each message",
@@ -121,6 +127,7 @@ pub static ID_REUSED: Rule = Rule {
 pub static MISNAMED: Rule = Rule {
     code: "HOOK-06",
     severity: Severity::Error,
+    opt_in: false,
     binds: Binds::Producer,
     text: "A hook is registered under the name that its payloads bear, where one of the two waits for a decision",
     remedy: "Correct the event's name in the agent's settings: it is the last word of the hook's command",
@@ -129,6 +136,7 @@ pub static MISNAMED: Rule = Rule {
 pub static BROKEN_OFF: Rule = Rule {
     code: "HOOK-07",
     severity: Severity::Error,
+    opt_in: false,
     binds: Binds::Producer,
     text: "A hook payload arrives whole, within ten seconds",
     remedy: "Send it again under the same idempotency key",
@@ -137,6 +145,7 @@ pub static BROKEN_OFF: Rule = Rule {
 pub static KEPT: Rule = Rule {
     code: "HOOK-08",
     severity: Severity::Note,
+    opt_in: false,
     binds: Binds::Producer,
     text: "A payload is recorded when it happens",
     remedy: "Keep the gateway running while agents work",
@@ -309,7 +318,7 @@ impl Read<'_> {
 
 fn check(incoming: &Incoming, read: &Read<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
-        read.mapped.events.iter().flat_map(aep::check::event).collect();
+        read.mapped.events.iter().flat_map(|event| checks::value(Protocol::Aep, event)).collect();
     if read.mapped.gated && read.action.is_none() {
         findings.push(NO_ACTION.at("", "the payload names no tool, or no id"));
     }

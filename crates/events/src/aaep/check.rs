@@ -1,15 +1,25 @@
-//! What one AAEP event alone can break: envelope, fields, words, limits, defaults.
+//! What one AAEP message alone can break: envelope, fields, words, limits, defaults, texts.
 //!
-//! Messages of the conversation about events (handshake, replies, the manifest) are not events and pass unread.
-//! Extension events are held to the envelope only. Secrets are looked for by shapes that are hardly ever anything
-//! else; a clean result is no promise that a text holds none.
-
-use serde_json::{Map, Value};
+//! Messages of the conversation about events (handshake, replies, the manifest) are not events: [`control`] reads them.
+//! Extension events are held to the envelope only. An event that says it is of a newer 1.x may have fields, words and
+//! types that nobody here knows. Replies of an extension and messages with a `kind` instead of a `type` pass unread.
+//!
+//! A message is looked at once, field by field; one without fault costs no allocation.
 
 use super::event::{self, Type};
 use crate::check::rules;
-use crate::check::shape::{self, Issue, What, quote};
+use crate::check::shape::{self, Issue, What, says};
 use crate::finding::Finding;
+use crate::json::{Document, View};
+
+mod ask;
+pub(crate) mod control;
+mod envelope;
+mod limits;
+mod seen;
+mod text;
+
+use seen::Seen;
 
 rules! {
     JSON = "AAEP-3.8-R1" Error Producer
@@ -18,6 +28,9 @@ rules! {
     BIG_NUMBER = "AAEP-3.8-R3" Error Producer
         "Whole numbers outside ±2^53 are sent as strings.",
         "Send the number as a string.";
+    DUPLICATE = "AAEP-3.8-B1" Warning Both
+        "No object has the same name twice.",
+        "Send each name once: readers disagree on which one counts.";
     CONTEXT = "AAEP-3.2.1-R1" Error Producer
         "Every event has an @context.",
         "Add \"@context\": \"https://aaep-protocol.org/context/v1\".";
@@ -30,6 +43,9 @@ rules! {
     CORE_TYPE = "AAEP-3.2.2-R2" Error Producer
         "No aaep: type outside the twelve is emitted.",
         "Use one of the twelve core types, or a prefix of your own.";
+    COMPACT_TYPE = "AAEP-3.2.2-R4" Warning Producer
+        "Core types are written in the compact form.",
+        "Write aaep:agent.… instead of the URI.";
     EVENT_ID = "AAEP-3.2.3-R1" Error Producer
         "Every event has an event_id of its own: evt_ and 1 to 64 letters and digits.",
         "Draw a new id for each event, such as evt_ and 32 hex digits.";
@@ -39,9 +55,24 @@ rules! {
     TIMESTAMP = "AAEP-3.2.5-R1" Error Producer
         "The timestamp is RFC 3339 with 0, 3 or 6 digits of fraction.",
         "Write it like 2026-01-31T12:00:00.000Z.";
+    PLACEHOLDER_TIME = "AAEP-3.2.5-R2" Warning Producer
+        "The timestamp is the time of the event and no placeholder.",
+        "Read the clock when the event is made.";
     AGENT_ID = "AAEP-3.2.6-R1" Error Producer
         "The producer names its agent in agent_id.",
         "Add \"producer\": {\"agent_id\": …} with a stable, non-empty name.";
+    VERSIONED_AGENT = "AAEP-3.2.6.1-R1" Warning Producer
+        "The agent_id stays the same from version to version.",
+        "Leave the version to agent_version.";
+    UNCALLED_CRITICAL = "AAEP-3.3.2-R1" Note (opt_in) Producer
+        "Urgency critical is kept for the four types that demand it.",
+        "Use normal: critical passes every limit and preference.";
+    SUMMARIES = "AAEP-2.2.8-R1" Warning (opt_in) Producer
+        "What is announced has a terse, a normal and a detailed summary.",
+        "Add the summaries that are missing.";
+    NORMAL_SUMMARY = "AAEP-9.3.1-9" Warning (opt_in) Producer
+        "Every event worth announcing has a summary_normal.",
+        "Add summary_normal.";
     CLOSED = "AAEP-2.2.6-R1" Error Producer
         "Envelope objects have no fields of one's own.",
         "Move the field into extensions.";
@@ -51,21 +82,39 @@ rules! {
     FOREIGN = "AAEP-3.5-R2" Error Producer
         "All data of one's own is inside extensions.",
         "Move the field into extensions, under a prefix that @context declares.";
+    KEY_ORDER = "AAEP-3.6-R2" Note (opt_in) Producer
+        "The fields of an event come in the recommended order.",
+        "Write the envelope from @context to correlation_id, then the payload, then extensions.";
     DECLARED = "AAEP-3.4.3-R1" Error Producer
         "Every key of extensions is declared through @context.",
         "Make @context a list and add the extension's context.";
+    RESERVED_PREFIX = "AAEP-7.3.2-R1" Error Producer
+        "Extensions do not take the prefixes aaep, xsd, rdf, rdfs or any that begins with @.",
+        "Choose a prefix of your own.";
+    SHORT_PREFIX = "AAEP-7.3.1-R3" Warning Producer
+        "A prefix is longer than one letter.",
+        "Choose a distinctive prefix of 3 to 12 letters.";
+    EXTENSION_MAJOR = "AAEP-7.9-R2" Warning (opt_in) Producer
+        "The context of an extension names its major version.",
+        "Let the URI end in /v1.";
     VERSION = "AAEP-3.4.4-R1" Error Producer
         "aaep_version, if present, is a published version.",
         "Write \"1.0.0\", or leave the field out.";
     NEWER = "AAEP-12.6.2-R1" Warning Producer
         "Producers emit what subscribers of their version can consume.",
         "Emit version 1.0 where the subscriber speaks 1.0.";
+    UNVERSIONED = "AAEP-12.5-R1" Warning (opt_in) Producer
+        "Events tell their version.",
+        "Add \"aaep_version\": \"1.0.0\".";
     FIELDS = "AAEP-3.9-R1" Error Producer
         "Every field has the type, format and values that its event type lists, and required ones are there.",
         "Compare the event with its type's table: banister schema aaep.";
     LIMITS = "AAEP-3.7-R1" Warning Producer
-        "Events stay within 32 top-level fields and 8 levels of nesting, strings within 16 KiB.",
+        "Events stay within 64 KiB, 32 top-level fields and extensions and 8 levels of nesting, strings within 16 KiB.",
         "Send less, or refer to it by URI.";
+    UNEXPLAINED = "AAEP-4.3.2-B1" Note Producer
+        "A tool that failed says why.",
+        "Add error_message.";
     ERRORED_URGENCY = "AAEP-4.1.3-R2" Error Producer
         "session.errored has urgency critical.",
         "Add \"urgency\": \"critical\".";
@@ -90,6 +139,18 @@ rules! {
     DEFAULT_REVERSIBLE = "AAEP-6.4.1-R4" Warning Producer
         "A reversible action of high risk should be rejected by default.",
         "Set default_decision to reject.";
+    REVERSIBILITY = "AAEP-4.4.1-B1" Warning Producer
+        "The fields irreversible and reversibility say the same.",
+        "Make both agree.";
+    REFUSABLE = "AAEP-4.4.1-B2" Warning Producer
+        "Everything can be refused, and the default decision is an allowed one.",
+        "Put reject, and the default decision, into allowed_replies.";
+    RESPONSE_KINDS = "AAEP-9.4.1-7" Warning Producer
+        "accepted_response_kinds says truly what is accepted.",
+        "Give choices with multiple_choice, and only then.";
+    TIMEOUT = "AAEP-6.4.2-R1" Note (opt_in) Producer
+        "A timeout leaves people time enough.",
+        "Give 180 s where the risk is high and nothing can be undone, 60 s for medium risk and questions, 30 s at least.";
     SECRET = "AAEP-10.T5-R1" Error Producer
         "No secret is in a field that people hear or read.",
         "Redact the secret before the event is written, and revoke it.";
@@ -99,43 +160,67 @@ rules! {
     LANGUAGE_TAG = "AAEP-11.1.2-R1" Error Producer
         "Languages are BCP 47 tags.",
         "Write tags such as en, en-US or zh-Hant.";
+    NORMALIZED = "AAEP-11.3.2-R1" Warning (opt_in) Producer
+        "Text is in NFC.",
+        "Normalize texts before they are sent.";
+    WHOLE_CHARACTERS = "AAEP-11.3.3-R2" Warning Producer
+        "No text begins or breaks off inside a character.",
+        "Cut chunks between characters, not within.";
+    MARKUP = "AAEP-11.5.2-R1" Warning Producer
+        "Languages are not marked inside the text.",
+        "Use the field language, or a field per language such as summary_normal_de.";
 }
 
 /// Everything wrong with one message, seen alone.
-pub fn event(message: &Value) -> Vec<Finding> {
-    let Some(object) = message.as_object() else {
+pub(crate) fn event(message: &Document<'_>, strict: bool) -> Vec<Finding> {
+    let object = message.root();
+    if !object.is_object() {
         return vec![
-            JSON.at("", format!("an event is an object, this is {}", shape::given(message))),
+            JSON.at("", format!("an event is an object, this is {}", shape::given(object))),
         ];
-    };
-    let kind_name = object.get("type").and_then(Value::as_str).unwrap_or_default();
-    if event::is_control(kind_name) {
-        return Vec::new();
     }
-    let kind = Type::parse(kind_name);
-    let shape = kind.map_or(&event::EXTENSION, Type::shape);
-    let issues = shape::compare(shape, object);
-    let mut findings: Vec<Finding> =
-        issues.into_iter().filter_map(|issue| finding(issue, object)).collect();
-    findings.extend(context(object));
-    findings.extend(type_name(kind_name, object));
-    findings.extend(undeclared(object));
-    findings.extend(version(object));
-    findings.extend(kind.and_then(|kind| urgency(kind, object)));
-    if kind == Some(Type::AwaitingConfirmation) {
-        findings.extend(default_decision(object));
+    let mut findings = Vec::new();
+    findings.extend(limits::duplicate(message));
+    let seen = Seen::new(object, strict);
+    let name = seen.kind.and_then(View::as_str).unwrap_or_default();
+    if event::is_control(&name) {
+        findings.extend(control::message(&name, object));
+        return findings;
     }
-    if kind == Some(Type::ProgressUpdated) {
-        findings.extend(empty_progress(object));
+    if seen.is_foreign(&name) {
+        return findings;
     }
-    findings.extend(language(object));
-    findings.extend(secret(object));
-    limits(object, &mut findings);
+    let kind = Type::parse(&name);
+    let newer = envelope::version(&seen, &mut findings);
+    for issue in shape::compare(kind.map_or(&event::EXTENSION, Type::shape), object) {
+        if !(newer && is_new(&issue)) {
+            findings.extend(finding(issue, object));
+        }
+    }
+    envelope::check(&seen, &name, kind, newer, &mut findings);
+    match kind {
+        Some(Type::AwaitingConfirmation) => ask::confirmation(&seen, strict, &mut findings),
+        Some(Type::AwaitingClarification) => ask::clarification(&seen, strict, &mut findings),
+        Some(Type::ProgressUpdated) => findings.extend(empty_progress(&seen)),
+        Some(Type::ToolCompleted) => findings.extend(unexplained(&seen)),
+        _ => {}
+    }
+    text::check(&seen, &mut findings);
+    limits::check(message, &seen, &mut findings);
+    if strict {
+        envelope::strict(object, &seen, kind, &mut findings);
+    }
     findings
 }
 
+/// Whether an issue may be nothing but what a newer minor version has added (§12.2).
+fn is_new(issue: &Issue) -> bool {
+    matches!(issue.what, What::Foreign | What::Word | What::Member)
+        || (issue.what == What::Value && issue.pointer == "/accepted_response_kinds")
+}
+
 /// Gives what does not fit a type's table the code of the rule that says so.
-fn finding(issue: Issue, object: &Map<String, Value>) -> Option<Finding> {
+fn finding(issue: Issue, object: View<'_>) -> Option<Finding> {
     let Issue { what, pointer, message } = issue;
     let top_level = pointer.matches('/').count() == 1;
     let rule = match (what, pointer.as_str()) {
@@ -175,112 +260,23 @@ fn names_language(pointer: &str) -> bool {
 }
 
 /// Whether a field is a text field with a language after it, as in `summary_normal_yo` (§11.5.1).
-fn is_localized(name: &str, object: &Map<String, Value>) -> bool {
+fn is_localized(name: &str, object: View<'_>) -> bool {
     event::HUMAN_TEXT.iter().any(|field| {
         name.strip_prefix(field)
             .and_then(|rest| rest.strip_prefix('_'))
             .is_some_and(|tag| tag.len() >= 2 && event::is_language(&tag.replace('_', "-")))
-    }) && object.get(name).is_some_and(Value::is_string)
-}
-
-fn context(object: &Map<String, Value>) -> Option<Finding> {
-    let context = object.get("@context")?;
-    let first = match context {
-        Value::Array(list) => list.first().unwrap_or(&Value::Null),
-        other => other,
-    };
-    if first.as_str() != Some(event::CONTEXT) {
-        return Some(CORE_CONTEXT.at("/@context", "the core context does not come first"));
-    }
-    let is_uri = |entry: &Value| entry.as_str().is_some_and(|text| text.contains(':'));
-    (!context.as_array().is_none_or(|list| list.iter().all(is_uri)))
-        .then(|| CORE_CONTEXT.at("/@context", "every entry of the list has to be a URI"))
-}
-
-/// Whether `@context` names anything beside the core.
-fn declares_extensions(object: &Map<String, Value>) -> bool {
-    object.get("@context").and_then(Value::as_array).is_some_and(|list| list.len() > 1)
-}
-
-fn type_name(name: &str, object: &Map<String, Value>) -> Option<Finding> {
-    if name.is_empty() || Type::parse(name).is_some() {
-        return None;
-    }
-    if event::core_name(name).is_some() {
-        return Some(
-            CORE_TYPE.at("/type", format!("{} is none of the twelve core types", quote(name))),
-        );
-    }
-    if !name.split_once(':').is_some_and(|(prefix, rest)| !prefix.is_empty() && !rest.is_empty()) {
-        return Some(TYPE.at("/type", format!("{} has no prefix", quote(name))));
-    }
-    (!declares_extensions(object))
-        .then(|| TYPE.at("/type", format!("no context declares the prefix of {}", quote(name))))
-}
-
-fn undeclared(object: &Map<String, Value>) -> Option<Finding> {
-    let (key, _) = object.get("extensions")?.as_object()?.iter().next()?;
-    (!declares_extensions(object)).then(|| {
-        let message = format!("no context declares the extension {}", quote(key));
-        DECLARED.at(format!("/extensions{}", shape::pointer(key)), message)
-    })
-}
-
-fn version(object: &Map<String, Value>) -> Option<Finding> {
-    let version = object.get("aaep_version")?.as_str()?;
-    let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u64>().ok());
-    let (major, minor) = (parts.next()?, parts.next()?);
-    if major != 1 {
-        return Some(VERSION.at("/aaep_version", format!("{} is no version 1.x", quote(version))));
-    }
-    (minor > 0).then(|| NEWER.at("/aaep_version", format!("{} is newer than 1.0", quote(version))))
-}
-
-fn urgency(kind: Type, object: &Map<String, Value>) -> Option<Finding> {
-    let rule = match kind {
-        Type::SessionErrored => &ERRORED_URGENCY,
-        Type::AwaitingConfirmation => &CONFIRMATION_URGENCY,
-        Type::AwaitingClarification => &CLARIFICATION_URGENCY,
-        Type::HandoffRequested => &HANDOFF_URGENCY,
-        _ => return None,
-    };
-    match object.get("urgency").and_then(Value::as_str) {
-        Some("critical") => None,
-        Some(other) if event::URGENCIES.contains(&other) => {
-            Some(rule.at("/urgency", format!("the urgency is {other}, not critical")))
-        }
-        // A word outside the set was already found by the table.
-        Some(_) => None,
-        None => Some(rule.at("/urgency", "the urgency is missing, which means normal")),
-    }
+    }) && object.get(name).is_some_and(View::is_string)
 }
 
 /// Whether the message says that what it is about cannot be undone, in either of the two ways (§4.4.1, §6.4.1).
-pub(super) fn is_irreversible(object: &Map<String, Value>) -> bool {
-    object.get("irreversible") == Some(&Value::Bool(true))
-        || object.get("reversibility").and_then(Value::as_str) == Some("irreversible")
+pub(super) fn is_irreversible(object: View<'_>) -> bool {
+    object.get("irreversible").and_then(View::as_bool) == Some(true)
+        || says(object, "reversibility", "irreversible")
 }
 
-fn default_decision(object: &Map<String, Value>) -> Option<Finding> {
-    if object.get("default_decision").and_then(Value::as_str) != Some("accept") {
-        return None;
-    }
-    let risk = object.get("risk_level").and_then(Value::as_str);
-    let (rule, about) = match (is_irreversible(object), risk) {
-        (true, Some("high")) => (&DEFAULT_HIGH, "an irreversible action of high risk"),
-        (true, Some("medium")) => (&DEFAULT_MEDIUM, "an irreversible action of medium risk"),
-        (true, _) => (&DEFAULT_IRREVERSIBLE, "an irreversible action"),
-        (false, Some("high")) => (&DEFAULT_REVERSIBLE, "an action of high risk"),
-        (false, _) => return None,
-    };
-    Some(rule.at("/default_decision", format!("{about} is accepted when nobody answers")))
-}
-
-fn empty_progress(object: &Map<String, Value>) -> Option<Finding> {
-    let progress = object.get("progress")?.as_object()?;
-    let step = progress.get("step").and_then(Value::as_u64);
-    let total = progress.get("total_steps").and_then(Value::as_u64);
-    if progress.is_empty() {
+fn empty_progress(seen: &Seen<'_>) -> Option<Finding> {
+    let progress = seen.progress.filter(|progress| progress.is_object())?;
+    if progress.entries().next().is_none() {
         return Some(
             FIELDS.at(
                 "/progress",
@@ -288,110 +284,15 @@ fn empty_progress(object: &Map<String, Value>) -> Option<Finding> {
             ),
         );
     }
-    (step? > total?).then(|| FIELDS.at("/progress/step", "the step is beyond total_steps"))
+    let step = progress.get("step").and_then(View::as_u64)?;
+    let total = progress.get("total_steps").and_then(View::as_u64)?;
+    (step > total).then(|| FIELDS.at("/progress/step", "the step is beyond total_steps"))
 }
 
-fn texts(object: &Map<String, Value>) -> impl Iterator<Item = (&'static str, &str)> {
-    event::HUMAN_TEXT
-        .iter()
-        .filter_map(|name| object.get(*name).and_then(Value::as_str).map(|text| (*name, text)))
-}
-
-fn language(object: &Map<String, Value>) -> Option<Finding> {
-    let declared = object.get("localization_hints").and_then(|hints| hints.get("primary_language"));
-    if declared.is_some() {
-        return None;
-    }
-    let (name, _) = texts(object).find(|(_, text)| !text.is_empty())?;
-    Some(LANGUAGE.at("/localization_hints", format!("\"{name}\" is text in no declared language")))
-}
-
-fn secret(object: &Map<String, Value>) -> Option<Finding> {
-    let (name, kind) =
-        texts(object).find_map(|(name, text)| looks_secret(text).map(|kind| (name, kind)))?;
-    Some(SECRET.at(format!("/{name}"), format!("the text contains what looks like {kind}")))
-}
-
-/// What kind of secret a text contains, judged by prefixes that credentials announce themselves with.
-fn looks_secret(text: &str) -> Option<&'static str> {
-    const MARKS: [(&str, usize, &str); 8] = [
-        ("sk-", 32, "an API key"),
-        ("ghp_", 36, "a GitHub token"),
-        ("github_pat_", 40, "a GitHub token"),
-        ("xoxb-", 20, "a Slack token"),
-        ("glpat-", 20, "a GitLab token"),
-        ("AKIA", 16, "an AWS access key"),
-        ("AIza", 35, "a Google API key"),
-        ("eyJhbGciOi", 30, "a signed token"),
-    ];
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    let marked = MARKS.iter().find(|(mark, length, _)| {
-        text.match_indices(mark).any(|(at, _)| {
-            let starts = text
-                .as_bytes()
-                .get(..at)
-                .and_then(<[u8]>::last)
-                .is_none_or(|byte| !is_letter(*byte));
-            let tail = text.as_bytes().iter().skip(at + mark.len());
-            starts && tail.take_while(|byte| is_letter(**byte)).count() >= *length
-        })
-    });
-    let key = text.contains("-----BEGIN ") && text.contains("PRIVATE KEY-----");
-    marked.map(|(_, _, kind)| *kind).or(key.then_some("a private key"))
-}
-
-fn limits(object: &Map<String, Value>, findings: &mut Vec<Finding>) {
-    const FIELDS_MAX: usize = 32;
-    if object.len() > FIELDS_MAX {
-        findings.push(
-            LIMITS.at("", format!("{} top-level fields, more than {FIELDS_MAX}", object.len())),
-        );
-    }
-    for (key, value) in object {
-        let mut walk = Walk::default();
-        walk.value(value, 1);
-        if walk.big_number {
-            findings.push(BIG_NUMBER.at(shape::pointer(key), "a number is outside ±2^53"));
-        }
-        if walk.too_deep {
-            findings.push(LIMITS.at(shape::pointer(key), "nested more than 8 levels deep"));
-        }
-        // The table of the event's type may have said so already.
-        let told = |found: &Finding| found.pointer == shape::pointer(key);
-        if walk.long_string && !findings.iter().any(told) {
-            findings.push(LIMITS.at(shape::pointer(key), "a string is longer than 16 KiB"));
-        }
-    }
-}
-
-#[derive(Default)]
-struct Walk {
-    big_number: bool,
-    too_deep: bool,
-    long_string: bool,
-}
-
-impl Walk {
-    fn value(&mut self, value: &Value, depth: usize) {
-        const DEEPEST: usize = 8;
-        const LONGEST: usize = 16 * 1024;
-        const LARGEST: u64 = 1 << 53;
-        self.too_deep |= depth > DEEPEST && (value.is_array() || value.is_object());
-        match value {
-            Value::Number(number) if !number.is_f64() => {
-                let size =
-                    number.as_i64().map_or_else(|| number.as_u64().unwrap_or(0), i64::unsigned_abs);
-                self.big_number |= size > LARGEST;
-            }
-            // Counted in characters, as the limits of single fields are.
-            Value::String(text) => {
-                self.long_string |= text.len() > LONGEST && text.chars().count() > LONGEST;
-            }
-            Value::Array(values) => values.iter().for_each(|value| self.value(value, depth + 1)),
-            Value::Object(object) => object.values().for_each(|value| self.value(value, depth + 1)),
-            _ => {}
-        }
-    }
+fn unexplained(seen: &Seen<'_>) -> Option<Finding> {
+    let failed = seen.status.is_some_and(|status| status.is("error") || status.is("timeout"));
+    (failed && seen.error_message.is_none())
+        .then(|| UNEXPLAINED.at("/error_message", "nothing says why the tool failed"))
 }
 
 #[cfg(test)]

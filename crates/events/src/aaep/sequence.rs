@@ -1,26 +1,28 @@
-//! What only the order of AAEP events can break: session bounds, tool pairing, consent, states, output positions.
+//! What only the order of AAEP messages can break: session bounds, tool pairing, consent, states, output positions,
+//! what was negotiated.
 //!
-//! Sessions in one stream are kept apart. A byte-identical repeat of an event is a redelivery and is passed over.
-//! What a stream shows of consent is a confirmation that was asked before, and either the reply (where the
-//! recording has both directions), a change of state to `calling_tool`, or the invocation itself; a change to any
-//! other state is read as a refusal. Which confirmation belongs to which tool cannot be seen, so any open one counts.
-//! Positions may count Unicode characters or UTF-16 units: AAEP does not say which. A recording that ends inside a
-//! session earns a note, no more.
+//! Sessions in one stream are kept apart, producers too where their ids could meet. An event that comes again under
+//! its id is a redelivery and is passed over; its texts may differ, as each subscription has its own language.
+//! Which confirmation belongs to which tool cannot be seen, so any open one counts. A session that was not seen from
+//! its start on is not blamed for what may have come before. A recording that ends inside a session earns a note.
 
 use std::collections::{HashMap, VecDeque};
 
-use serde_json::{Map, Value};
-
 use super::check::EVENT_ID;
 use super::event::{self, Type};
-use crate::check::recent::{Recent, fingerprint};
+use crate::check::recent::{Recent, Seed, Seen, fingerprint, mix};
 use crate::check::rules;
-use crate::check::shape::quote;
+use crate::check::shape::{quote, says, text};
 use crate::finding::{Finding, Rule};
+use crate::json::{Document, View};
 
+mod ask;
 mod session;
+pub(crate) mod subscription;
 
-use session::Session;
+use ask::Asked;
+use session::{Around, Session};
+use subscription::Subscriptions;
 
 rules! {
     STARTED_FIRST = "AAEP-4.1.1-R1" Error Producer
@@ -80,7 +82,40 @@ rules! {
     TOKEN = "AAEP-6.2.2-R1" Error Producer
         "A reply_token is never used again.",
         "Draw a new token for each question.";
-    FOLLOW_UP = "AAEP-4.5.3-R3" Error Producer
+    REFUSED = "AAEP-6.1-R1" Error Producer
+        "No action runs after its confirmation was rejected.",
+        "Ask again, and wait for accept.";
+    TOO_LATE = "AAEP-6.4-R1" Warning Producer
+        "Without an answer in time the default decides.",
+        "Do not act after the deadline when the default is reject.";
+    OTHER_RISK = "AAEP-4.3.1-B1" Warning Producer
+        "What was confirmed as reversible is not invoked as irreversible.",
+        "Tell in the question what cannot be undone.";
+    ACCEPTED_UNUSED = "AAEP-4.5.3-R2" Note Producer
+        "What was accepted and goes ahead is invoked.",
+        "Emit tool.invoked for the action, or a change of state that says why not.";
+    NO_NEWS = "AAEP-6.7.2-R1" Warning (opt_in) Producer
+        "Everybody who heard a question hears how it ended.",
+        "Emit state.changed from awaiting_input to calling_tool or thinking.";
+    COUNTDOWN = "AAEP-6.4.3-R1" Warning (opt_in) Producer
+        "A long wait for an answer is counted down.",
+        "Emit progress.updated when half and when a tenth of the time is left.";
+    REPLY = "AAEP-6.3.4-R1" Warning Subscriber
+        "A reply comes in time, to a question of its kind, with an allowed decision.",
+        "Answer before the deadline, with one of allowed_replies.";
+    KIND_OF_ANSWER = "AAEP-6.5.5-R1" Warning Subscriber
+        "The response is of an accepted kind, and one of the choices.",
+        "Send what accepted_response_kinds and choices ask for.";
+    UNKNOWN_TOKEN = "AAEP-6.2.3-R1" Warning Subscriber
+        "A reply echoes a token that was issued.",
+        "Send the reply_token back unchanged.";
+    ANSWERED_TWICE = "AAEP-6.3.5-R1" Note Subscriber
+        "A question is answered once; only the first valid reply counts.",
+        "Take the prompt down when somebody has answered.";
+    ANSWERED_AFTER = "AAEP-6.8-R3" Note Subscriber
+        "What is over is not answered.",
+        "Take the prompt down when the session ends.";
+    FOLLOW_UP = "AAEP-4.5.3-R3" Warning Producer
         "A confirmation that does not lead to the action is followed by an event that says so.",
         "Emit state.changed, to thinking or deciding, after a reject or a timeout.";
     FIRST_STATE = "AAEP-4.2.1-R3" Error Producer
@@ -89,9 +124,21 @@ rules! {
     STATE_CHAIN = "AAEP-4.2.1-R4" Error Producer
         "from_state is the previous to_state or the state that other events imply.",
         "Chain the states: each begins where the last ended.";
+    NO_STATES = "AAEP-9.3.1-3" Warning (opt_in) Producer
+        "Changes between thinking, calling tools and writing are told.",
+        "Emit state.changed when the agent begins something else.";
+    NO_ID = "AAEP-4.5.2-R2" Warning (opt_in) Producer
+        "Calls carry a tool_call_id.",
+        "Add tool_call_id to tool.invoked and tool.completed.";
+    SMALL_STEPS = "AAEP-4.2.2-R2" Warning (opt_in) Producer
+        "Progress comes in steps worth hearing.",
+        "Emit every 5 percent or so.";
+    HINT = "AAEP-4.3.3-R5" Warning Producer
+        "Chunks of a divided output carry coalesce_hint.",
+        "Add the boundary that the chunk ends at.";
     POSITION = "AAEP-4.3.3-R1" Error Producer
         "position is the number of characters of this output before the chunk.",
-        "Count Unicode characters from the start of the output.";
+        "Count Unicode characters from the start of the output, not bytes.";
     UNFINISHED = "AAEP-4.3.3-R2" Error Producer
         "The final chunk of an output has complete true.",
         "Send complete true with the last chunk, or with an empty one.";
@@ -103,15 +150,20 @@ rules! {
 /// How many sessions are followed at once; the oldest is let go.
 const SESSIONS: usize = 4096;
 
-/// Follows a stream of events, its sessions apart.
+/// Follows a stream of messages, its sessions apart.
 #[derive(Debug, Default, Clone)]
 pub struct Sequence {
-    sessions: HashMap<Box<str>, Session>,
+    sessions: HashMap<Box<str>, Session, Seed>,
     oldest: VecDeque<Box<str>>,
     ended: Recent<Ended>,
-    ids: Recent<u64>,
-    /// Which session a token belongs to.
-    tokens: Recent<Box<str>>,
+    ids: Seen,
+    /// Whether rules apply that are noisy otherwise.
+    pub(crate) strict: bool,
+    /// What was asked under a token.
+    tokens: Recent<Asked>,
+    /// Whether a session was seen from its start on.
+    whole: bool,
+    subscriptions: Subscriptions,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -123,74 +175,110 @@ enum Ended {
 
 impl Sequence {
     /// Everything wrong with one message, given those before it.
-    pub fn step(&mut self, message: &Value) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        let Some(object) = message.as_object() else {
-            return findings;
-        };
-        let text = |name: &str| object.get(name).and_then(Value::as_str);
-        let name = text("type").unwrap_or_default();
-        if event::is_control(name) {
-            self.reply(name, object);
-            return findings;
+    pub(crate) fn step(&mut self, message: &Document<'_>, findings: &mut Vec<Finding>) {
+        let object = message.root();
+        let name = text(object, "type").unwrap_or_default();
+        if event::is_control(&name) {
+            self.subscriptions.message(&name, object, findings);
+            self.reply(&name, object, findings);
+            return;
         }
         // Without well-formed ids nothing can be joined; their absence is a finding of its own.
-        let Some(id) = text("session_id").filter(|id| event::is_id("sess_", id)) else {
-            return findings;
+        let session_id = text(object, "session_id").filter(|id| event::is_id("sess_", id));
+        let Some(id) = session_id.as_deref() else {
+            return;
         };
-        if let Some(event_id) = text("event_id") {
-            let print = fingerprint(message);
-            match self.ids.first(event_id, print) {
-                Some(known) if *known == print => return findings,
-                Some(_) => findings
-                    .push(EVENT_ID.at("/event_id", "the id was used for another event before")),
-                None => {}
-            }
+        if self.is_repeat(object, findings) {
+            return;
         }
-        let kind = Type::parse(name);
-        if let Some(token) = text("reply_token")
-            && self.tokens.first(token, id.into()).is_some()
+        let kind = Type::parse(&name);
+        if matches!(kind, Some(Type::AwaitingConfirmation | Type::AwaitingClarification))
+            && let Some(token) = text(object, "reply_token")
         {
-            findings.push(TOKEN.at("/reply_token", "the token was used before"));
-        }
-        match self.ended.get(id).copied() {
-            Some(Ended::By(terminal)) => {
-                findings.push(after(terminal, kind));
-                return findings;
+            let asked = Asked::new(id, kind == Some(Type::AwaitingConfirmation), object);
+            if self.tokens.first(&*token, asked).is_some() {
+                findings.push(TOKEN.at("/reply_token", "the token was used before"));
             }
-            Some(Ended::Forgotten) => return findings,
-            None => {}
         }
-        if !self.sessions.contains_key(id) {
-            self.open(id);
-            if kind != Some(Type::SessionStarted) {
-                findings.push(
-                    STARTED_FIRST.at("/type", "the session was not started before this event"),
-                );
+        if self.sessions.contains_key(id) {
+            if kind == Some(Type::SessionStarted) {
+                findings.push(STARTED_ONCE.at("/type", "the session was started before"));
             }
-        } else if kind == Some(Type::SessionStarted) {
-            findings.push(STARTED_ONCE.at("/type", "the session was started before"));
+        } else if !self.begin(id, kind, object, findings) {
+            return;
         }
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.step(kind, object, &mut findings);
-        }
+        let around = Around { strict: self.strict, thinned: self.subscriptions.thins() };
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        let now = session.step(kind, object, around, findings);
+        self.subscriptions.event(kind, object, now, findings);
         if let Some(terminal) = kind.filter(|kind| kind.is_terminal()) {
             self.sessions.remove(id);
             self.ended.first(id, Ended::By(terminal));
         }
-        findings
     }
 
     /// Everything that is wrong because the stream ends here.
     pub fn finish(&mut self) -> Vec<Finding> {
         let mut open: Vec<Box<str>> = self.sessions.drain().map(|(id, _)| id).collect();
         open.sort_unstable();
-        open.iter()
+        let mut findings: Vec<Finding> = open
+            .iter()
             .map(|id| OPEN_END.at("", format!("the session {} has not ended", quote(id))))
-            .collect()
+            .collect();
+        self.subscriptions.finish(&mut findings);
+        findings
     }
 
-    fn open(&mut self, id: &str) {
+    /// Whether the event was there before. Under a known id, another event is a finding.
+    fn is_repeat(&mut self, object: View<'_>, findings: &mut Vec<Finding>) -> bool {
+        let Some(event_id) = object.get("event_id").filter(|id| id.is_string()) else {
+            return false;
+        };
+        let agent = object.get("producer").and_then(|producer| producer.get("agent_id"));
+        let agent = agent.map(fingerprint).unwrap_or_default();
+        let print = content(object);
+        match self.ids.first(mix(agent, fingerprint(event_id)), print) {
+            Some(known) if known == print => true,
+            Some(_) => {
+                findings.push(EVENT_ID.at("/event_id", "the id was used for another event before"));
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// The first event of a session, or one after its end. Whether it is to be judged with its session.
+    fn begin(
+        &mut self,
+        id: &str,
+        kind: Option<Type>,
+        object: View<'_>,
+        findings: &mut Vec<Finding>,
+    ) -> bool {
+        match self.ended.get(id).copied() {
+            Some(Ended::By(terminal)) => {
+                findings.push(after(terminal, kind));
+                return false;
+            }
+            Some(Ended::Forgotten) => return false,
+            None => {}
+        }
+        let started = kind == Some(Type::SessionStarted);
+        self.open(id, started);
+        self.whole |= started;
+        // Who subscribes late, or starts recording late, sees numbered sessions begin in the middle.
+        let number = object.get("sequence_number").and_then(View::as_i64);
+        let late = number.is_some_and(|number| number > 0) || self.subscriptions.any_accepted();
+        if !started && !late {
+            findings
+                .push(STARTED_FIRST.at("/type", "the session was not started before this event"));
+        }
+        true
+    }
+
+    fn open(&mut self, id: &str, whole: bool) {
         // Ended sessions leave their place in the queue; it is tidied before it grows beyond twice its size.
         if self.oldest.len() >= 2 * SESSIONS {
             self.oldest.retain(|id| self.sessions.contains_key(id));
@@ -202,22 +290,75 @@ impl Sequence {
                 self.ended.first(&*oldest, Ended::Forgotten);
             }
         }
-        self.sessions.insert(id.into(), Session::default());
+        self.sessions.insert(id.into(), Session::new(whole));
         self.oldest.push_back(id.into());
     }
 
     /// A recording of both directions shows the answers, too.
-    fn reply(&mut self, name: &str, object: &Map<String, Value>) {
-        let token = object.get("reply_token").and_then(Value::as_str);
-        let (Some(token), "confirmation.reply") = (token, name) else {
+    fn reply(&mut self, name: &str, object: View<'_>, findings: &mut Vec<Finding>) {
+        let confirmation = match name {
+            "confirmation.reply" => true,
+            "clarification.reply" => false,
+            _ => return,
+        };
+        let Some(token) = text(object, "reply_token") else {
             return;
         };
-        let accepted = object.get("decision").and_then(Value::as_str) == Some("accept");
-        let session = self.tokens.get(token).and_then(|id| self.sessions.get_mut(id));
-        if let Some(session) = session {
-            session.answer(token, accepted);
+        let forgot = self.tokens.forgot();
+        let Some(asked) = self.tokens.get_mut(&*token) else {
+            if self.whole && !forgot {
+                findings.push(UNKNOWN_TOKEN.at("/reply_token", "no question carried this token"));
+            }
+            return;
+        };
+        let print = fingerprint(object);
+        match asked.reply {
+            Some(first) if first == print => return,
+            Some(_) => {
+                let message = "the question was answered before";
+                findings.push(ANSWERED_TWICE.at("/reply_token", message));
+                return;
+            }
+            None => {}
+        }
+        if self.ended.get(&*asked.session).is_some() {
+            asked.reply = Some(print);
+            findings.push(ANSWERED_AFTER.at("/reply_token", "the session has ended before"));
+            return;
+        }
+        if let Some(finding) = asked.judge(object, confirmation) {
+            findings.push(finding);
+            return;
+        }
+        asked.reply = Some(print);
+        if confirmation && let Some(session) = self.sessions.get_mut(&asked.session) {
+            session.questions.answer(&token, says(object, "decision", "accept"));
         }
     }
+}
+
+/// A fingerprint of what happened, whatever the language and length it is told in.
+fn content(object: View<'_>) -> u64 {
+    /// What two deliveries of one event have in common, and two events hardly ever.
+    const TELLING: [&str; 14] = [
+        "type",
+        "session_id",
+        "timestamp",
+        "tool",
+        "tool_call_id",
+        "status",
+        "output_id",
+        "position",
+        "complete",
+        "reply_token",
+        "from_state",
+        "to_state",
+        "progress",
+        "extensions",
+    ];
+    let told = object.entries().filter(|(name, _)| TELLING.iter().any(|known| name.is(known)));
+    told.map(|(name, value)| mix(name.span().len() as u64, fingerprint(value)))
+        .fold(0, u64::wrapping_add)
 }
 
 fn after(terminal: Type, kind: Option<Type>) -> Finding {

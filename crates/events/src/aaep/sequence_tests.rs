@@ -1,13 +1,20 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+
+/// One step, from a value.
+fn see(sequence: &mut Sequence, message: &Value) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    crate::check::with_document(message, |document| sequence.step(document, &mut findings));
+    findings
+}
 
 /// Plays events of one session, given by type and fields, and lists the codes found.
 fn play(events: &[(&str, Value)]) -> Vec<&'static str> {
     let mut sequence = Sequence::default();
     let mut found = Vec::new();
     for (number, (kind, fields)) in events.iter().enumerate() {
-        found.extend(sequence.step(&message("sess_1", number, kind, fields)));
+        found.extend(see(&mut sequence, &message("sess_1", number, kind, fields)));
     }
     found.into_iter().map(|finding| finding.rule.code).collect()
 }
@@ -60,23 +67,112 @@ fn consent_can_be_seen_in_three_ways() {
 #[test]
 fn a_refusal_is_no_consent() {
     let start = ("session.started", none());
-    for events in [
-        vec![start.clone(), asked("rpl_1"), reply("rpl_1", "reject"), irreversible()],
-        vec![
-            start.clone(),
+    let refused = [start.clone(), asked("rpl_1"), reply("rpl_1", "reject"), irreversible()];
+    assert_eq!(play(&refused), ["AAEP-6.1-R1"]);
+    let twice = ("tool.invoked", json!({"tool": "t", "irreversible": true}));
+    assert_eq!(play(&[start, asked("rpl_1"), irreversible(), twice]), ["AAEP-4.3.1-R2"]);
+}
+
+#[test]
+fn what_only_a_change_of_state_tells_is_not_held_against_anybody() {
+    for to in ["thinking", "deciding", "writing_output"] {
+        let events = [
+            ("session.started", none()),
             state("idle", "thinking"),
             asked("rpl_1"),
-            state("awaiting_input", "deciding"),
+            state("awaiting_input", to),
             irreversible(),
-        ],
-        vec![
-            start.clone(),
-            asked("rpl_1"),
-            irreversible(),
-            ("tool.invoked", json!({"tool": "t", "irreversible": true})),
-        ],
+        ];
+        assert_eq!(play(&events), [] as [&str; 0]);
+    }
+}
+
+#[test]
+fn a_reply_after_the_deed_refuses_nothing() {
+    let events = [
+        ("session.started", none()),
+        state("idle", "thinking"),
+        asked("rpl_1"),
+        state("awaiting_input", "calling_tool"),
+        reply("rpl_1", "reject"),
+        irreversible(),
+    ];
+    assert_eq!(play(&events), [] as [&str; 0]);
+}
+
+fn timed(second: u32, (kind, mut fields): (&'static str, Value)) -> (&'static str, Value) {
+    fields["timestamp"] = format!("2026-01-01T00:{:02}:{:02}Z", second / 60, second % 60).into();
+    (kind, fields)
+}
+
+fn asked_for(seconds: u32) -> (&'static str, Value) {
+    let (kind, mut fields) = asked("rpl_1");
+    fields["timeout_seconds"] = seconds.into();
+    fields["default_decision"] = "reject".into();
+    (kind, fields)
+}
+
+#[test]
+fn acting_after_the_deadline_of_a_default_reject_is_told_unless_somebody_accepted() {
+    let start = timed(0, ("session.started", none()));
+    let late = |answer: Option<(&'static str, Value)>, second| {
+        let mut events = vec![start.clone(), timed(1, asked_for(30))];
+        events.extend(answer);
+        events.push(timed(second, irreversible()));
+        play(&events)
+    };
+    assert_eq!(late(None, 36), [] as [&str; 0], "clocks may be apart");
+    assert_eq!(late(None, 37), ["AAEP-6.4-R1"]);
+    assert_eq!(late(Some(timed(30, reply("rpl_1", "accept"))), 90), [] as [&str; 0]);
+    assert_eq!(
+        late(Some(timed(31, reply("rpl_1", "accept"))), 90),
+        ["AAEP-6.3.4-R1", "AAEP-6.4-R1"]
+    );
+}
+
+#[test]
+fn replies_are_joined_to_their_questions() {
+    let start = ("session.started", none());
+    let play_reply = |answers: &[(&'static str, Value)]| {
+        let mut events = vec![start.clone(), asked("rpl_1")];
+        events.extend_from_slice(answers);
+        play(&events)
+    };
+    assert_eq!(play_reply(&[reply("rpl_9", "accept")]), ["AAEP-6.2.3-R1"]);
+    let accept = reply("rpl_1", "accept");
+    assert_eq!(play_reply(&[accept.clone(), reply("rpl_1", "reject")]), ["AAEP-6.3.5-R1"]);
+    let over = [("session.cancelled", none()), accept.clone()];
+    assert_eq!(play_reply(&over), ["AAEP-6.8-R3"]);
+    let wrong = ("clarification.reply", json!({"reply_token": "rpl_1", "response": "yes"}));
+    assert_eq!(play_reply(&[wrong]), ["AAEP-6.3.4-R1"]);
+}
+
+#[test]
+fn a_response_is_of_an_accepted_kind() {
+    let kinds = |kinds: Value, choices: Value, response: Value| {
+        let question =
+            json!({"reply_token": "rpl_1", "accepted_response_kinds": kinds, "choices": choices});
+        let answer = json!({"reply_token": "rpl_1", "response": response});
+        play(&[
+            ("session.started", none()),
+            ("awaiting.clarification", question),
+            ("clarification.reply", answer),
+        ])
+    };
+    let choices = json!([{"value": "a"}, {"value": "b"}]);
+    for (kind, choices, response, fits) in [
+        (json!(["freetext"]), json!(null), json!("x"), true),
+        (json!(null), json!(null), json!("x"), true),
+        (json!(null), json!(null), json!(true), false),
+        (json!(["yes_no"]), json!(null), json!(true), true),
+        (json!(["yes_no"]), json!(null), json!("yes"), false),
+        (json!(["numeric"]), json!(null), json!(6.5), true),
+        (json!(["multiple_choice"]), choices.clone(), json!("b"), true),
+        (json!(["multiple_choice"]), choices.clone(), json!("c"), false),
+        (json!(["multiple_choice", "freetext"]), choices, json!("c"), true),
     ] {
-        assert_eq!(play(&events), ["AAEP-4.3.1-R2"]);
+        let expected: &[&str] = if fits { &[] } else { &["AAEP-6.5.5-R1"] };
+        assert_eq!(kinds(kind.clone(), choices, response.clone()), expected, "{kind} {response}");
     }
 }
 
@@ -102,8 +198,8 @@ fn interleaved_sessions_are_kept_apart() {
     .into_iter()
     .enumerate()
     {
-        found.extend(sequence.step(&message("sess_a", number, left.0, &left.1)));
-        found.extend(sequence.step(&message("sess_b", number, right.0, &right.1)));
+        found.extend(see(&mut sequence, &message("sess_a", number, left.0, &left.1)));
+        found.extend(see(&mut sequence, &message("sess_b", number, right.0, &right.1)));
     }
     let codes: Vec<&str> = found.iter().map(|finding| finding.rule.code).collect();
     assert_eq!(codes, ["AAEP-4.1.2-R1"]);
@@ -111,14 +207,17 @@ fn interleaved_sessions_are_kept_apart() {
 }
 
 #[test]
-fn positions_may_count_characters_or_units() {
-    for second in [2, 3] {
+fn positions_may_count_what_people_see_or_characters_or_units_but_not_bytes() {
+    for (second, fits) in [(1, true), (2, true), (3, true), (5, false), (0, false)] {
+        let chunk =
+            json!({"chunk": "a🌱", "position": 0, "complete": false, "coalesce_hint": "word"});
         let events = [
             ("session.started", none()),
-            ("output.streaming", json!({"chunk": "a🌱", "position": 0, "complete": false})),
+            ("output.streaming", chunk),
             ("output.streaming", json!({"chunk": "", "position": second, "complete": true})),
         ];
-        assert_eq!(play(&events), [] as [&str; 0]);
+        let expected: &[&str] = if fits { &[] } else { &["AAEP-4.3.3-R1"] };
+        assert_eq!(play(&events), expected, "{second}");
     }
 }
 
@@ -166,7 +265,7 @@ fn more_sessions_than_can_be_followed_cause_no_false_finding() {
                 kind,
                 &json!({"event_id": format!("evt_{number}{}", kind.len())}),
             );
-            assert_eq!(sequence.step(&event), []);
+            assert_eq!(see(&mut sequence, &event), []);
             assert!(sequence.sessions.len() <= SESSIONS && sequence.oldest.len() <= 2 * SESSIONS);
         }
     }

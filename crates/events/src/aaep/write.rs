@@ -28,6 +28,9 @@ mod turn;
 use fit::{non_empty, object, producer, split, tool_name};
 use turn::{Call, Output, State, Turn};
 
+/// How much of an output is sent at once: every event stays within 64 KiB, whatever escapes its text needs.
+const CHUNK_CHARS: usize = 8_192;
+
 /// The context that declares `extensions.banister`.
 pub const EXTENSION_CONTEXT: &str = "urn:banister:aaep-extension:v1";
 
@@ -252,7 +255,7 @@ impl Writer {
             });
         }
         let clean = text::redact(said);
-        let pieces = split(&clean, AAEP_TEXT_CHARS);
+        let pieces = split(&clean, CHUNK_CHARS);
         let count = pieces.len();
         for (index, piece) in pieces.into_iter().enumerate() {
             self.chunk(activity, piece, last && index + 1 == count, out);
@@ -713,6 +716,7 @@ impl Writer {
             ),
         ]);
         fields.extend(event.fields);
+        fit::within(&mut fields);
         Some(Value::Object(fields))
     }
 

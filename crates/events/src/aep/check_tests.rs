@@ -1,6 +1,11 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::event::Protocol;
+
+fn event(message: &Value) -> Vec<Finding> {
+    crate::check::value(Protocol::Aep, message)
+}
 
 fn message(fields: Value) -> Value {
     let mut event = json!({"aep_version": "0.1", "id": "evt_1", "type": "agent.start",
@@ -26,7 +31,7 @@ fn the_21_types_are_known_by_name() {
 fn the_core_five_are_needed() {
     let found: Vec<&str> = event(&json!({})).iter().map(|finding| finding.rule.code).collect();
     assert_eq!(found, ["AEP-REQ-02", "AEP-REQ-04", "AEP-REQ-07", "AEP-REQ-05", "AEP-REQ-08"]);
-    for kind in ["session.start", "context.compacted", "agent.error"] {
+    for kind in ["session.start", "context.compacted", "agent.stop"] {
         assert_eq!(codes(&message(json!({"type": kind}))), [], "{kind}");
     }
 }
@@ -53,18 +58,29 @@ fn null_is_allowed_only_where_data_is_foreign() {
 }
 
 #[test]
-fn extension_keys_have_a_shape() {
-    for (key, good) in [
-        ("x-a", true),
-        ("x-acme.v2_b-c", true),
-        ("x-", false),
-        ("x-.a", false),
-        ("X-a", false),
-        ("x-A", false),
-        ("acme", false),
+fn only_an_extension_key_without_its_prefix_is_an_error() {
+    for (key, code) in [
+        ("x-a", None),
+        ("x-acme.v2_b-c", None),
+        ("x-", Some("AEP-REQ-35")),
+        ("x-.a", Some("AEP-REQ-35")),
+        ("X-a", Some("AEP-REQ-35")),
+        ("x-A", Some("AEP-REQ-35")),
+        ("x-é", Some("AEP-REQ-35")),
+        ("x", Some("AEP-REQ-21")),
+        ("", Some("AEP-REQ-21")),
+        ("é-a", Some("AEP-REQ-21")),
+        ("acme", Some("AEP-REQ-21")),
     ] {
-        assert_eq!(codes(&message(json!({"extensions": {key: 1}}))).is_empty(), good, "{key}");
+        let expected: Vec<_> =
+            code.map(|code| (code, format!("/extensions/{key}"))).into_iter().collect();
+        assert_eq!(codes(&message(json!({"extensions": {key: 1}}))), expected, "{key}");
     }
+    let several = message(json!({"extensions": {"x-A": 1, "acme": 1, "x-B": 1, "other": 1}}));
+    assert_eq!(
+        codes(&several),
+        [("AEP-REQ-35", "/extensions/x-A".into()), ("AEP-REQ-21", "/extensions/acme".into())]
+    );
 }
 
 #[test]
@@ -115,4 +131,220 @@ fn a_newer_draft_is_a_warning_and_another_major_an_error() {
             "{version}"
         );
     }
+}
+
+#[test]
+fn what_a_newer_draft_may_add_is_no_finding_of_its_own() {
+    let newer = message(json!({"aep_version": "0.2", "type": "action.requested", "mood": 1,
+        "action": {"type": "tow", "id": "a"}, "session": {"parent": {"relation": "twin"}}}));
+    assert_eq!(codes(&newer), [("AEP-REQ-03", "/aep_version".into())]);
+    let missing = message(json!({"aep_version": "0.2", "id": ""}));
+    assert_eq!(
+        codes(&missing),
+        [("AEP-REQ-04", "/id".into()), ("AEP-REQ-03", "/aep_version".into())]
+    );
+}
+
+#[test]
+fn a_kind_of_action_that_is_not_known_yet_is_a_note() {
+    let found = event(&message(
+        json!({"type": "action.requested", "action": {"type": "workflow_run", "id": "a"}}),
+    ));
+    let [note] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((note.rule.code, note.pointer.as_str()), ("AEP-REQ-36", "/action/type"));
+    assert_eq!(note.rule.severity, crate::finding::Severity::Note);
+}
+
+#[test]
+fn a_key_that_stands_twice_is_found_wherever_it_is() {
+    let found = |text: &str| -> Vec<(&'static str, String)> {
+        crate::check::alone(Protocol::Aep, text.as_bytes())
+            .into_iter()
+            .map(|finding| (finding.rule.code, finding.pointer))
+            .collect()
+    };
+    let with = |rest: &str| {
+        format!(
+            r#"{{"aep_version":"0.1","id":"e","type":"agent.stop","time":"2026-01-01T00:00:00Z","agent":{{"slug":"k"}}{rest}}}"#
+        )
+    };
+    for (rest, pointer) in [
+        ("", None),
+        (r#","id":"e""#, Some("/id")),
+        (r#","extensions":{"x-a":[0,{"b/c":{"d":1,"d":2}}]}"#, Some("/extensions/x-a/1/b~1c/d")),
+        (r#","extensions":{"x-a":{"d":1,"\u0064":2}}"#, Some("/extensions/x-a/d")),
+        (r#","extensions":{"x-a":{"d":{"d":1}},"x-b":{"d":1}}"#, None),
+    ] {
+        let expected: Vec<_> =
+            pointer.map(|pointer| ("AEP-REQ-27", pointer.to_owned())).into_iter().collect();
+        assert_eq!(found(&with(rest)), expected, "{rest}");
+    }
+}
+
+#[test]
+fn a_status_belongs_to_the_end_of_an_action() {
+    for (kind, status, code) in [
+        ("requested", None, None),
+        ("requested", Some("success"), Some("AEP-REQ-28")),
+        ("denied", Some("cancelled"), Some("AEP-REQ-28")),
+        ("denied", Some("lost"), Some("AEP-REQ-18")),
+        ("completed", Some("success"), None),
+        ("completed", Some("timeout"), Some("AEP-REQ-13")),
+        ("completed", None, Some("AEP-REQ-13")),
+        ("failed", Some("timeout"), None),
+        ("failed", Some("success"), Some("AEP-REQ-13")),
+    ] {
+        let mut action = json!({"type": "other", "id": "a"});
+        if let Some(status) = status {
+            action["status"] = json!(status);
+        }
+        let found = codes(&message(json!({"type": format!("action.{kind}"), "action": action,
+            "decision": {"outcome": "denied"}})));
+        let expected: Vec<_> =
+            code.map(|code| (code, "/action/status".to_owned())).into_iter().collect();
+        assert_eq!(found, expected, "{kind} {status:?}");
+    }
+}
+
+#[test]
+fn an_outcome_may_not_contradict_its_behaviour() {
+    for behavior in event::BEHAVIORS {
+        for outcome in ["approved", "denied", "info"] {
+            let response = json!({"aep_version": "0.1", "id": "rsp_1", "request_event_id": "evt_1",
+                "time": "2026-01-01T00:00:00Z", "control": {"behavior": behavior},
+                "decision": {"outcome": outcome}});
+            let fits = outcome == "info"
+                || match *behavior {
+                    "allow" | "continue" => outcome == "approved",
+                    "deny" | "block" | "stop" => outcome == "denied",
+                    _ => false,
+                };
+            let expected: Vec<_> = (!fits)
+                .then(|| ("AEP-REQ-29", "/decision/outcome".to_owned()))
+                .into_iter()
+                .collect();
+            assert_eq!(codes(&response), expected, "{behavior} {outcome}");
+        }
+    }
+}
+
+#[test]
+fn addresses_look_like_addresses() {
+    for (field, value, good) in [
+        ("url", "https://quay.example/a?b#c", true),
+        ("url", "stdio:", true),
+        ("website_url", "git+ssh://quay.example", true),
+        ("repository_url", "quay.example/repository", false),
+        ("url", "", false),
+        ("url", "://quay", false),
+        ("url", "https://quay.example/a b", false),
+        ("url", "9p://quay", false),
+    ] {
+        let found = codes(&message(json!({"server": {field: value}})));
+        let expected: Vec<_> =
+            (!good).then(|| ("AEP-REQ-30", format!("/server/{field}"))).into_iter().collect();
+        assert_eq!(found, expected, "{field} {value}");
+    }
+    for (email, good) in [
+        ("ida@quay.example", true),
+        ("\"a@b\"@quay", true),
+        ("ida", false),
+        ("@quay", false),
+        ("ida@", false),
+    ] {
+        assert_eq!(codes(&message(json!({"user": {"email": email}}))).is_empty(), good, "{email}");
+    }
+    let attachments = json!([{"type": "image", "data_uri": "DATA:image/png;base64,AA=="},
+        {"type": "image", "thumbnail_data_uri": "AA==", "thumbnail_url": "/a.png"}]);
+    assert_eq!(
+        codes(&message(json!({"attachments": attachments}))),
+        [
+            ("AEP-REQ-30", "/attachments/1/thumbnail_data_uri".into()),
+            ("AEP-REQ-30", "/attachments/1/thumbnail_url".into())
+        ]
+    );
+    // What is no string is a finding of its own, and only that.
+    assert_eq!(
+        codes(&message(json!({"server": {"url": 7}}))),
+        [("AEP-REQ-19", "/server/url".into())]
+    );
+}
+
+#[test]
+fn an_error_says_somewhere_what_went_wrong() {
+    for (fields, told) in [
+        (json!({}), false),
+        (json!({"lifecycle": {"trigger": "auto"}}), false),
+        (json!({"content": []}), false),
+        (json!({"extensions": {}}), false),
+        (json!({"lifecycle": {"reason": "rate_limit"}}), true),
+        (json!({"content": [{"type": "notification", "text": "Fog."}]}), true),
+        (json!({"extensions": {"x-acme": 1}}), true),
+        (json!({"action": {"type": "other", "id": "a", "error": {"code": "E1"}}}), true),
+    ] {
+        let mut failed = message(fields.clone());
+        failed["type"] = json!("agent.error");
+        let expected: Vec<_> =
+            (!told).then(|| ("AEP-REQ-31", "/lifecycle/reason".to_owned())).into_iter().collect();
+        assert_eq!(codes(&failed), expected, "{fields}");
+    }
+}
+
+#[test]
+fn every_style_is_known_and_others_are_noted() {
+    let styled = |style: &str| {
+        message(
+            json!({"content": [{"type": "plan", "text": ""}, {"type": "plan", "text": "", "style": style}]}),
+        )
+    };
+    for style in Style::ALL {
+        assert_eq!(codes(&styled(style.name())), []);
+    }
+    assert_eq!(codes(&styled("foghorn")), [("AEP-REQ-32", "/content/1/style".into())]);
+}
+
+#[test]
+fn custom_is_read_and_noted() {
+    let tool = |kind: &str| message(json!({"tool": {"type": kind, "name": "Crane"}}));
+    assert_eq!(codes(&tool("custom")), [("AEP-REQ-33", "/tool/type".into())]);
+    assert_eq!(codes(&tool("other")), []);
+}
+
+#[test]
+fn limits_are_checked_on_request_only() {
+    let strict = |message: &Value| -> Vec<(&'static str, String)> {
+        let found = crate::check::Checker::new(Protocol::Aep)
+            .strict()
+            .alone(message.to_string().as_bytes());
+        found.into_iter().map(|finding| (finding.rule.code, finding.pointer)).collect()
+    };
+    let action = |id: &str| {
+        message(json!({"type": "action.requested", "action": {"type": "other", "id": id}}))
+    };
+    for (id, safe) in [
+        ("a".repeat(160), true),
+        ("a".repeat(161), false),
+        ("1.a_b:c-d".into(), true),
+        ("-a".into(), false),
+        ("a/b".into(), false),
+        ("a b".into(), false),
+        ("é".into(), false),
+    ] {
+        let expected: Vec<_> =
+            (!safe).then(|| ("AEP-REQ-34", "/action/id".to_owned())).into_iter().collect();
+        assert_eq!(codes(&action(&id)), [], "{id}");
+        assert_eq!(strict(&action(&id)), expected, "{id}");
+    }
+    let listed = |count: usize| {
+        message(json!({"content": vec![json!({"type": "plan", "text": ""}); count]}))
+    };
+    assert_eq!(strict(&listed(64)), []);
+    assert_eq!(strict(&listed(65)), [("AEP-REQ-34", "/content".into())]);
+    let rationale = |count: usize| {
+        message(json!({"action": {"type": "other", "id": "a", "rationale": "é".repeat(count)}}))
+    };
+    assert_eq!(strict(&rationale(32_768)), []);
+    assert_eq!(strict(&rationale(32_769)), [("AEP-REQ-34", "/action/rationale".into())]);
+    let long = message(json!({"content": [{"type": "plan", "text": "a".repeat(262_144)}]}));
+    assert_eq!(strict(&long), [("AEP-REQ-34", String::new())]);
 }

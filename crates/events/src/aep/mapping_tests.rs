@@ -123,7 +123,7 @@ fn reference_payloads_become_valid_events() {
         let name = hook.split('.').next().unwrap();
         let mapped = claude().map(name, &payload, &stamp());
         for event in &mapped.events {
-            let errors: Vec<_> = super::super::check::event(event)
+            let errors: Vec<_> = crate::check::value(crate::event::Protocol::Aep, event)
                 .into_iter()
                 .filter(|finding| finding.rule.severity == crate::finding::Severity::Error)
                 .collect();

@@ -1,16 +1,27 @@
 //! What only the order of AEP messages can break: ids, actions and their ends, answers, session bounds.
 //!
 //! Actions are joined by agent, session and action id, responses by the id of the event they answer. Hooks may be
-//! missing or installed late, so what only points to a gap in the recording is a warning. A repeat of the same
-//! message under the same id is a redelivery and is passed over. The newest 65,536 ids of each kind are remembered.
+//! missing or installed late, so what only points to a gap in the recording is a warning, and what is known of
+//! questions and subagents counts only where the session was seen from its start. A repeat of the same message under
+//! the same id is a redelivery and is passed over. Where two agents use one event id, a response to it is not judged.
+//! The newest 65,536 ids of each kind are remembered, as hashes; nothing is said about what may have been forgotten.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::hash::BuildHasher;
 
-use super::event::{self, Type};
-use crate::check::recent::{Recent, fingerprint, key};
-use crate::check::rules;
-use crate::check::shape::quote;
+use super::check::Parts;
+use super::event::Type;
+use crate::check::recent::{Recent, Seed, fingerprint};
+use crate::check::shape::{quote, text};
+use crate::check::{rules, time};
 use crate::finding::Finding;
+use crate::json::{Document, View};
+
+mod action;
+mod session;
+
+use action::Action;
+use session::{Question, Session};
 
 rules! {
     ID_REUSED = "AEP-SEQ-01" Error Both
@@ -23,8 +34,8 @@ rules! {
         "An action ends once.",
         "Send one of action.completed and action.failed.";
     RAN_DENIED = "AEP-SEQ-04" Error Producer
-        "An action that was denied does not end in any other way.",
-        "Drop what the agent's failure hook says about a blocked action; if it ran, the denial was not obeyed.";
+        "An action that was denied does not complete.",
+        "Find out why the agent ran it: the denial was not obeyed.";
     AFTER_END = "AEP-SEQ-05" Warning Producer
         "After session.end the session is silent until session.start.",
         "Send session.end last.";
@@ -34,7 +45,7 @@ rules! {
     SECOND_RESPONSE = "AEP-SEQ-07" Note Subscriber
         "A request is answered once.",
         "Send one response; a permission prompt for the same action may get a second.";
-    OTHER_ACTION = "AEP-SEQ-08" Error Subscriber
+    OTHER_ACTION = "AEP-SEQ-08" Warning Subscriber
         "action_id of a response is the action.id of the event it answers.",
         "Repeat the request's action.id, or leave action_id out.";
     REQUESTED_TWICE = "AEP-SEQ-09" Warning Producer
@@ -43,59 +54,118 @@ rules! {
     DENIAL_IGNORED = "AEP-SEQ-10" Error Producer
         "An action whose response was deny or stop does not complete.",
         "Find out why the agent ran it: the hook failed open, or answered too late.";
+    ANSWER_ALONE = "AEP-SEQ-11" Warning Producer
+        "An answer follows its question.",
+        "Install the hook that asks, and use the same action.id.";
+    ANSWERED_TWICE = "AEP-SEQ-12" Warning Producer
+        "A question is answered once.",
+        "Send one question.answered for each question.asked.";
+    UNFIT_BEHAVIOR = "AEP-SEQ-13" Note Subscriber
+        "A behaviour fits the event that it answers.",
+        "Ask, defer, allow and deny what is requested; block what has ended; continue what is no action.";
+    SUBAGENT_ALONE = "AEP-SEQ-14" Note Producer
+        "A subagent stops after it started.",
+        "Install the hook for the start, and name the subagent in the same way.";
+    STARTED_LATE = "AEP-SEQ-15" Note Producer
+        "A session's events come after its session.start.",
+        "Send session.start first, and once.";
+    LATE_REFUSAL = "AEP-SEQ-16" Warning Subscriber
+        "A refusal comes before the action has ended.",
+        "Answer sooner, or make the hook wait.";
+    OTHER_TOOL = "AEP-SEQ-17" Warning Producer
+        "An action keeps its type and tool.",
+        "Use one action.id for one call.";
+    UPDATE_IGNORED = "AEP-SEQ-18" Warning Producer
+        "Updated input is what runs.",
+        "Find out why the agent ran the original input.";
+    OTHER_INPUT = "AEP-SEQ-19" Note Producer
+        "What was allowed is what runs.",
+        "Compare the input that was shown with the one that ran.";
+    COMPACTED_TWICE = "AEP-SEQ-20" Note Producer
+        "A compaction is told once.",
+        "Drop either the hook before it or the one after.";
+    NO_SPAWN = "AEP-SEQ-21" Note Producer
+        "spawning_action_id names an action that spawns.",
+        "Use action.type subagent_spawn.";
+    ENDED_DENIED = "AEP-SEQ-22" Warning Producer
+        "A denied action has no end but its one denial.",
+        "Drop what the agent's failure hook says about a blocked action.";
 }
 
 /// Follows a stream of events and responses, its sessions apart.
 #[derive(Debug, Default, Clone)]
 pub struct Sequence {
+    seed: Seed,
     ids: Recent<u64>,
     requests: Recent<Request>,
     actions: Recent<Action>,
-    /// Sessions, and whether they have ended.
-    sessions: Recent<bool>,
+    sessions: Recent<Session>,
+    inside: Box<Inside>,
+}
+
+/// What happens inside sessions, and seldom.
+#[derive(Debug, Default, Clone)]
+struct Inside {
+    questions: Recent<Question>,
+    /// What subagents were called when they started.
+    subagents: Recent<()>,
+    /// When compactions were told, in milliseconds.
+    compactions: Recent<i64>,
 }
 
 /// An event that may be answered.
 #[derive(Debug, Clone)]
 struct Request {
+    kind: Option<Type>,
     action: Option<ActionKey>,
     answered: bool,
+    /// Whether other events have the same id.
+    ambiguous: bool,
 }
 
-/// Agent, session, action.
-type ActionKey = (Box<str>, Box<str>, Box<str>);
+/// An action: its key in the memory, and its id alone.
+#[derive(Debug, Clone, Copy)]
+struct ActionKey {
+    key: u64,
+    id: u64,
+}
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Action {
-    ended: bool,
-    denied: bool,
-    refused_by_response: bool,
+/// An event, and whose it is.
+#[derive(Clone, Copy)]
+struct Event<'a> {
+    parts: &'a Parts<'a>,
+    kind: Option<Type>,
+    agent: u64,
+    session: Option<u64>,
+    action: Option<ActionKey>,
 }
 
 impl Sequence {
     /// Everything wrong with one message, given those before it.
-    pub fn step(&mut self, message: &Value) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        let Some(object) = message.as_object() else {
-            return findings;
+    pub(crate) fn step(&mut self, message: &Document<'_>, findings: &mut Vec<Finding>) {
+        let object = message.root();
+        let parts = Parts::of(object);
+        let Some(id) = parts.id.and_then(View::as_str) else {
+            return;
         };
-        let Some(id) = object.get("id").and_then(Value::as_str) else {
-            return findings;
-        };
-        let print = fingerprint(message);
-        match self.ids.first(id, print) {
-            Some(known) if *known == print => return findings,
+        let response = parts.is_response();
+        // Ids are unique to whoever made them: each agent has its own, and so have those who respond.
+        let maker = field(parts.agent.filter(|_| !response), "slug").unwrap_or_default();
+        let print = fingerprint(object);
+        match self.ids.first((response, &*maker, &*id), print) {
+            Some(known) if *known == print => return,
             Some(_) => {
                 findings.push(ID_REUSED.at("/id", "the id was used for another message before"));
             }
             None => {}
         }
-        if event::is_response(object) {
-            self.response(object, &mut findings);
+        if response {
+            self.response(&parts, findings);
         } else {
-            self.event(id, object, &mut findings);
+            let event = self.read(&parts, &maker);
+            self.event(&event, findings);
+            self.may_be_answered(&id, &event);
         }
-        findings
     }
 
     /// Everything that is wrong because the stream ends here: nothing, as agents may be recorded while they work.
@@ -103,94 +173,118 @@ impl Sequence {
         Vec::new()
     }
 
-    fn event(&mut self, id: &str, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
-        let text = |outer: &str, inner: &str| {
-            object.get(outer).and_then(|value| value.get(inner)).and_then(Value::as_str).map(key)
-        };
-        let kind = object.get("type").and_then(Value::as_str).and_then(Type::from_alias);
-        let agent = text("agent", "slug").unwrap_or_default();
-        let session = text("session", "id").or_else(|| text("session", "conversation_id"));
-        if let Some(session) = &session {
-            self.bounds(kind, (&agent, session), findings);
-        }
-        let action =
-            text("action", "id").map(|action| (agent, session.unwrap_or_default(), action));
-        if let (Some(kind), Some(action)) = (kind.filter(|kind| kind.is_action()), &action) {
-            self.action(kind, action, findings);
-        }
-        self.requests.first(id, Request { action, answered: false });
+    fn read<'a>(&self, parts: &'a Parts<'a>, slug: &str) -> Event<'a> {
+        let kind = parts.kind.and_then(View::as_str).and_then(|name| Type::from_alias(&name));
+        let agent = self.seed.hash_one(slug);
+        let session =
+            field(parts.session, "id").or_else(|| field(parts.session, "conversation_id"));
+        let session = session.map(|session| self.session_key(agent, &session));
+        let action = field(parts.action, "id").map(|id| ActionKey {
+            key: self.action_key(session.unwrap_or(agent), &id),
+            id: self.seed.hash_one(&*id),
+        });
+        Event { parts, kind, agent, session, action }
     }
 
-    fn bounds(&mut self, kind: Option<Type>, session: (&str, &str), findings: &mut Vec<Finding>) {
-        let ends = kind == Some(Type::SessionEnd);
-        let Some(ended) = self.sessions.first(session, ends) else {
+    fn session_key(&self, agent: u64, session: &str) -> u64 {
+        self.seed.hash_one((agent, session))
+    }
+
+    fn action_key(&self, session: u64, action: &str) -> u64 {
+        self.seed.hash_one((session, action))
+    }
+
+    fn event(&mut self, event: &Event<'_>, findings: &mut Vec<Finding>) {
+        self.bounds(event, findings);
+        let Some(kind) = event.kind else {
             return;
         };
-        if *ended && kind != Some(Type::SessionStart) {
-            findings.push(AFTER_END.at("/session/id", "the session has ended before this event"));
-        } else {
-            *ended = ends;
-        }
-    }
-
-    fn action(&mut self, kind: Type, id: &ActionKey, findings: &mut Vec<Finding>) {
-        let complete = !self.actions.forgot();
-        let ends = kind.ends_action();
-        let denied = kind == Type::ActionDenied;
-        let fresh = Action { ended: ends, denied, refused_by_response: false };
-        let Some(action) = self.actions.first(id, fresh) else {
-            // A denial may be all that an audit stream tells of an action.
-            if ends && !denied && complete {
-                findings.push(END_ALONE.at("/action/id", "the action was not requested before"));
+        match kind {
+            Type::ActionRequested => self.requested(event, findings),
+            kind if kind.ends_action() => self.ended(kind, event, findings),
+            Type::QuestionAsked => self.asked(event),
+            Type::QuestionAnswered => self.answered(event, findings),
+            Type::SubagentStart => {
+                self.subagent_started(event);
+                self.spawned(event, findings);
             }
-            return;
-        };
-        if !ends {
-            findings.push(REQUESTED_TWICE.at("/action/id", "the action was requested before"));
-        } else if action.denied && !denied {
-            findings.push(RAN_DENIED.at("/action/id", "the action was denied before"));
-        } else if action.ended {
-            findings.push(TWO_ENDS.at("/action/id", "the action has ended before"));
-        } else if action.refused_by_response && kind == Type::ActionCompleted {
-            findings.push(
-                DENIAL_IGNORED.at("/action/id", "the response to its request was to deny it"),
-            );
+            Type::SubagentStop => self.subagent_stopped(event, findings),
+            Type::ContextCompacted => self.compacted(event, findings),
+            _ => {}
         }
-        action.ended |= ends;
-        action.denied |= denied;
     }
 
-    fn response(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
-        let text = |name: &str| object.get(name).and_then(Value::as_str);
-        let Some(id) = text("request_event_id") else {
+    fn may_be_answered(&mut self, id: &str, event: &Event<'_>) {
+        let request =
+            Request { kind: event.kind, action: event.action, answered: false, ambiguous: false };
+        if let Some(known) = self.requests.first(id, request) {
+            known.ambiguous = true;
+        }
+    }
+
+    fn response(&mut self, parts: &Parts<'_>, findings: &mut Vec<Finding>) {
+        let Some(id) = parts.request_event_id.and_then(View::as_str) else {
             return;
         };
         let complete = !self.requests.forgot();
-        let Some(request) = self.requests.get_mut(id) else {
+        let Some(request) = self.requests.get_mut(&*id) else {
             if complete {
-                let message = format!("no event {} was sent before", quote(id));
+                let message = format!("no event {} was sent before", quote(&id));
                 findings.push(UNKNOWN_REQUEST.at("/request_event_id", message));
             }
             return;
         };
+        if request.ambiguous {
+            return;
+        }
         if std::mem::replace(&mut request.answered, true) {
             findings.push(SECOND_RESPONSE.at("/request_event_id", "the event was answered before"));
         }
-        let asked = request.action.as_ref();
-        if let Some(named) = text("action_id")
-            && asked.is_none_or(|(_, _, action)| **action != *key(named))
+        let (kind, action) = (request.kind, request.action);
+        if let Some(named) = parts.action_id.and_then(View::as_str)
+            && action.is_none_or(|action| action.id != self.seed.hash_one(&*named))
         {
             findings.push(OTHER_ACTION.at("/action_id", "the event was not about this action"));
         }
-        let behavior = object.get("control").and_then(|control| control.get("behavior"));
-        let refused = behavior.and_then(Value::as_str).map(|word| matches!(word, "deny" | "stop"));
-        if let (Some(action), Some(refused)) =
-            (asked.and_then(|id| self.actions.get_mut(id)), refused)
-            && !action.ended
-        {
-            action.refused_by_response = refused;
+        let (Some(kind), Some(behavior)) = (kind, field(parts.control, "behavior")) else {
+            return;
+        };
+        if !fits(&behavior, kind) {
+            let message = format!("{} is no answer to {}", quote(&behavior), kind.name());
+            findings.push(UNFIT_BEHAVIOR.at("/control/behavior", message));
+        }
+        // What is said about a question or a result is not said about the action itself.
+        if let (Type::ActionRequested, Some(action)) = (kind, action) {
+            self.decided(action.key, &behavior, parts, findings);
         }
     }
+}
+
+/// Whether a behaviour makes sense as the answer to such an event. Behaviours that are not known are not judged.
+fn fits(behavior: &str, kind: Type) -> bool {
+    match behavior {
+        "ask" | "defer" => kind == Type::ActionRequested,
+        "allow" | "deny" => {
+            matches!(kind, Type::ActionRequested | Type::PromptSubmitted | Type::SubagentStart)
+        }
+        "block" => matches!(
+            kind,
+            Type::ActionCompleted | Type::AgentStop | Type::SubagentStop | Type::ContextCompacted
+        ),
+        "continue" => !kind.is_action(),
+        _ => true,
+    }
+}
+
+/// The string in a field of a part that may not be there.
+fn field<'a>(part: Option<View<'a>>, name: &str) -> Option<Cow<'a, str>> {
+    text(part?, name)
+}
+
+/// When it was, in milliseconds since 1970.
+fn moment(parts: &Parts<'_>) -> Option<i64> {
+    let moment = time::rfc3339(&parts.time?.as_str()?)?;
+    i64::try_from(moment.nanos / 1_000_000).ok()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::event::{Type, VERSION};
 use crate::activity::{
     Action, ActionKind, Activity, AskKind, Decision, Ending, Gate, Outcome, Status, What,
 };
-use crate::event::time_text;
+use crate::event::{Protocol, time_text};
 use crate::id;
 
 /// Writes one session.
@@ -37,8 +37,9 @@ pub struct Writer {
 struct Request {
     /// The event that requested it.
     event: String,
-    /// The action's id in this stream: its own, unless that was used before.
-    id: String,
+    /// The action as it was told, without what was said about it. Its id in this stream is its own, unless that was
+    /// used before.
+    action: Action,
 }
 
 /// Actions that came to an end, the newest ones.
@@ -168,7 +169,7 @@ impl Writer {
         self.event(activity, named, extra, out);
         if let Some(Value::Object(event)) = out.last_mut()
             && Type::parse(named).is_some()
-            && !super::check::event(&Value::Object(event.clone())).is_empty()
+            && !crate::check::value(Protocol::Aep, &Value::Object(event.clone())).is_empty()
         {
             event.insert("type".into(), json!(format!("x.{}", named.replace('.', "_"))));
         }
@@ -186,7 +187,7 @@ impl Writer {
             return;
         }
         let request = self.request(activity, &Action::unseen(id, tool), out);
-        let mut extra = action_fields(&Action::unseen(&request.id, tool));
+        let mut extra = action_fields(&request.action);
         let kind = end_fields(&mut extra, *status, output.as_ref(), error.as_deref());
         if let Some(ms) = duration_ms {
             extra.insert("metrics".into(), json!({ "duration_ms": ms }));
@@ -220,7 +221,7 @@ impl Writer {
             "time": time_text(activity.origin.time),
         });
         let words = (behavior, gate.reason.as_str());
-        let to = (request.event.as_str(), Some(request.id.as_str()));
+        let to = (request.event.as_str(), Some(request.action.id.as_str()));
         self.response(activity, to, words, decision, out);
         if gate.decision == Decision::Deny {
             let why = ("auto-policy", Some(gate.reason.as_str()), Some(gate.rule.as_str()));
@@ -238,9 +239,9 @@ impl Writer {
         } else {
             action.id.clone()
         };
-        let named = Action { id: id.clone(), ..action.clone() };
+        let named = Action { id, ..action.clone() };
         let event = self.event(activity, "action.requested", action_fields(&named), out);
-        let request = Request { event, id };
+        let request = Request { event, action: Action { input: None, rationale: None, ..named } };
         self.open.insert(action.id.clone(), request.clone());
         request
     }
@@ -254,7 +255,7 @@ impl Writer {
         out: &mut Vec<Value>,
     ) {
         let (request, id) = match action.and_then(|action| self.open.get(&action.id)) {
-            Some(request) => (request.event.clone(), Some(request.id.clone())),
+            Some(request) => (request.event.clone(), Some(request.action.id.clone())),
             None => match self.asked.remove(ask) {
                 Some(event) => (event, None),
                 None => return,
@@ -307,7 +308,12 @@ impl Writer {
         // Only what is open can be refused.
         let Some(request) = self.open.remove(&action.id) else { return };
         self.closed.add(&action.id, true);
-        let mut extra = action_fields(&Action { id: request.id, ..action.clone() });
+        let said = Action {
+            input: action.input.clone(),
+            rationale: action.rationale.clone(),
+            ..request.action
+        };
+        let mut extra = action_fields(&said);
         let mut decision = Map::new();
         decision.insert("outcome".into(), json!("denied"));
         decision.insert("by".into(), json!(by));

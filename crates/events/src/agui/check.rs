@@ -4,12 +4,11 @@
 //! what is not recognised is dropped or stripped and the run goes on (warning). Whether tool arguments are JSON is
 //! the application's business and not checked.
 
-use serde_json::{Map, Value};
-
 use super::event::{PROTOCOL_VERSION, RETIRED, TOLERATED_NULLS, Type};
 use crate::check::rules;
-use crate::check::shape::{self, Issue, What, quote};
+use crate::check::shape::{self, Issue, What, quote, says, text};
 use crate::finding::Finding;
+use crate::json::{Document, View};
 
 rules! {
     JSON = "AGUI-EVT-01" Error Producer
@@ -69,18 +68,18 @@ rules! {
 }
 
 /// Everything wrong with one message, seen alone.
-pub fn event(message: &Value) -> Vec<Finding> {
-    let Some(object) = message.as_object() else {
+pub(crate) fn event(message: &Document<'_>) -> Vec<Finding> {
+    let object = message.root();
+    if !object.is_object() {
         return vec![
-            JSON.at("", format!("an event is an object, this is {}", shape::given(message))),
+            JSON.at("", format!("an event is an object, this is {}", shape::given(object))),
         ];
-    };
-    let Some(name) = object.get("type").and_then(Value::as_str).filter(|name| !name.is_empty())
-    else {
+    }
+    let Some(name) = text(object, "type").filter(|name| !name.is_empty()) else {
         return vec![TYPE.at("/type", "the type is missing")];
     };
-    let Some(kind) = Type::parse(name) else {
-        return vec![unknown(name)];
+    let Some(kind) = Type::parse(&name) else {
+        return vec![unknown(&name)];
     };
     let issues = shape::compare(kind.shape(), object);
     let mut findings: Vec<Finding> = issues.into_iter().map(|issue| finding(kind, issue)).collect();
@@ -129,11 +128,12 @@ fn finding(kind: Type, issue: Issue) -> Finding {
     rule.at(pointer, message)
 }
 
-fn version(object: &Map<String, Value>) -> Option<Finding> {
+fn version(object: View<'_>) -> Option<Finding> {
     let Some(declared) = object.get("protocolVersion") else {
         return Some(VERSION_MISSING.at("/protocolVersion", "the run declares no protocolVersion"));
     };
     let declared = declared.as_str()?;
+    let declared = &*declared;
     if declared == PROTOCOL_VERSION {
         return None;
     }
@@ -150,27 +150,28 @@ fn version(object: &Map<String, Value>) -> Option<Finding> {
     })
 }
 
-fn outcome<'a>(object: &'a Map<String, Value>, kind: &str) -> Option<&'a Value> {
-    let outcome = object.get("outcome")?;
-    (outcome.get("type")?.as_str()? == kind).then_some(outcome)
+fn outcome<'a>(object: View<'a>, kind: &str) -> Option<View<'a>> {
+    object.get("outcome").filter(|outcome| says(*outcome, "type", kind))
 }
 
-fn interrupts(object: &Map<String, Value>) -> Option<Finding> {
-    let interrupts = outcome(object, "interrupt")?.get("interrupts")?.as_array()?;
+fn interrupts(object: View<'_>) -> Option<Finding> {
+    let interrupts = outcome(object, "interrupt")?.get("interrupts")?;
     let mut seen = std::collections::HashSet::new();
     let twice = interrupts
-        .iter()
+        .items()
         .enumerate()
-        .filter_map(|(index, interrupt)| Some((index, interrupt.get("id")?.as_str()?)))
-        .find(|(_, id)| !seen.insert(*id))?;
+        .filter_map(|(index, interrupt)| Some((index, text(interrupt, "id")?)))
+        .find(|(_, id)| !seen.insert(id.clone()))?;
     let (index, id) = twice;
     Some(
-        SAME_INTERRUPT
-            .at(format!("/outcome/interrupts/{index}/id"), format!("{} is there twice", quote(id))),
+        SAME_INTERRUPT.at(
+            format!("/outcome/interrupts/{index}/id"),
+            format!("{} is there twice", quote(&id)),
+        ),
     )
 }
 
-fn cancelled(object: &Map<String, Value>) -> Option<Finding> {
+fn cancelled(object: View<'_>) -> Option<Finding> {
     outcome(object, "cancelled")?;
     object.get("result").filter(|result| !result.is_null())?;
     Some(CANCELLED_RESULT.at("/result", "the run was cancelled and has a result"))

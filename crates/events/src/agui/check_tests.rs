@@ -1,6 +1,11 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::event::Protocol;
+
+fn event(message: &Value) -> Vec<Finding> {
+    crate::check::value(Protocol::Agui, message)
+}
 
 fn codes(message: &Value) -> Vec<(&'static str, String)> {
     event(message).into_iter().map(|finding| (finding.rule.code, finding.pointer)).collect()

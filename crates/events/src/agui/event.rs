@@ -39,7 +39,7 @@ macro_rules! types {
             }
 
             /// The fields of an event of this type.
-            pub(super) fn shape(self) -> &'static Shape {
+            pub(crate) fn shape(self) -> &'static Shape {
                 match self { $(Self::$variant => &fields::$shape,)* }
             }
         }

@@ -8,13 +8,12 @@
 //! refer to something that only another open run has. Runs of different threads may therefore follow or overlap each
 //! other in one recording. Events of unknown types change nothing, as clients drop them.
 
-use serde_json::{Map, Value};
-
 use super::event::Type;
 use crate::check::recent::key;
 use crate::check::rules;
-use crate::check::shape::quote;
+use crate::check::shape::{quote, text};
 use crate::finding::{Finding, Rule};
+use crate::json::{Document, View};
 
 mod run;
 
@@ -105,16 +104,13 @@ enum Ended {
 
 impl Sequence {
     /// Everything wrong with one message, given those before it.
-    pub fn step(&mut self, message: &Value) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        let Some(object) = message.as_object() else {
-            return findings;
-        };
-        let Some(kind) = text(object, "type").and_then(Type::parse) else {
-            return findings;
+    pub(crate) fn step(&mut self, message: &Document<'_>, findings: &mut Vec<Finding>) {
+        let object = message.root();
+        let Some(kind) = text(object, "type").and_then(|name| Type::parse(&name)) else {
+            return;
         };
         match kind {
-            Type::RunStarted => self.start(object, &mut findings),
+            Type::RunStarted => self.start(object, findings),
             Type::RunError if self.open.pop().is_some() => self.ended = Some(Ended::Errored),
             Type::RunError => {
                 if self.ended == Some(Ended::Errored) {
@@ -122,9 +118,8 @@ impl Sequence {
                 }
                 self.ended = Some(Ended::Errored);
             }
-            _ => self.within(kind, object, &mut findings),
+            _ => self.within(kind, object, findings),
         }
-        findings
     }
 
     /// Everything that is wrong because the stream ends here.
@@ -133,8 +128,8 @@ impl Sequence {
         open.map(|run| TRUNCATED.at("", format!("the run {} has no end", quote(&run.id)))).collect()
     }
 
-    fn start(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
-        let name = |field: &str| text(object, field).map(key).unwrap_or_default();
+    fn start(&mut self, object: View<'_>, findings: &mut Vec<Finding>) {
+        let name = |field: &str| text(object, field).map(|text| key(&text)).unwrap_or_default();
         let run = Run::started(name("threadId"), name("runId"));
         if self.open.iter().any(|open| !open.headless && open.thread == run.thread) {
             findings.push(NESTED.at("/type", "a run of this thread is still active"));
@@ -146,7 +141,7 @@ impl Sequence {
         self.open.push(run);
     }
 
-    fn within(&mut self, kind: Type, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
+    fn within(&mut self, kind: Type, object: View<'_>, findings: &mut Vec<Finding>) {
         if self.open.is_empty() {
             if let Some(ended) = self.ended {
                 findings.push(after(ended, kind));
@@ -166,13 +161,13 @@ impl Sequence {
     }
 
     /// Which open run an event belongs to.
-    fn place(&self, kind: Type, object: &Map<String, Value>) -> usize {
+    fn place(&self, kind: Type, object: View<'_>) -> usize {
         let last = self.open.len().saturating_sub(1);
         if last == 0 {
             return last;
         }
         let belongs = |run: &Run| match kind {
-            Type::RunFinished => text(object, "threadId") == Some(&run.thread),
+            Type::RunFinished => text(object, "threadId").as_deref() == Some(&run.thread),
             _ => run.knows(kind, object),
         };
         self.open.iter().rposition(belongs).unwrap_or(last)
@@ -185,10 +180,6 @@ fn after(ended: Ended, kind: Type) -> Finding {
         Ended::Errored => &AFTER_ERROR,
     };
     rule.at("/type", format!("{} comes after the end of the run", kind.name()))
-}
-
-fn text<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
-    object.get(name).and_then(Value::as_str)
 }
 
 #[cfg(test)]

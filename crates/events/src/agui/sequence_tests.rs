@@ -1,10 +1,18 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
+/// One step, from a value.
+fn see(sequence: &mut Sequence, message: &Value) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    crate::check::with_document(message, |document| sequence.step(document, &mut findings));
+    findings
+}
+
 fn play(events: &[Value]) -> Vec<&'static str> {
     let mut sequence = Sequence::default();
-    let mut found: Vec<Finding> = events.iter().flat_map(|event| sequence.step(event)).collect();
+    let mut found: Vec<Finding> =
+        events.iter().flat_map(|event| see(&mut sequence, event)).collect();
     found.extend(sequence.finish());
     found.into_iter().map(|finding| finding.rule.code).collect()
 }

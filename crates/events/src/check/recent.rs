@@ -4,18 +4,18 @@
 //! choose ids that collide.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::{HashMap, RandomState};
-use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
+use std::collections::hash_map::{Entry, HashMap, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher};
 
-use serde_json::Value;
+use crate::json::View;
 
 /// What is remembered of the ids seen last.
 #[derive(Debug, Clone)]
 pub(crate) struct Recent<V> {
     capacity: usize,
-    known: HashMap<u64, V>,
+    known: HashMap<u64, V, Hashed>,
     order: VecDeque<u64>,
-    hasher: RandomState,
+    seed: Seed,
     /// Whether an id ever had to go.
     forgot: bool,
 }
@@ -24,28 +24,28 @@ impl<V> Recent<V> {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             capacity,
-            known: HashMap::new(),
+            known: HashMap::default(),
             order: VecDeque::new(),
-            hasher: RandomState::new(),
+            seed: Seed::default(),
             forgot: false,
         }
     }
 
     pub(crate) fn get(&self, id: impl Hash) -> Option<&V> {
-        self.known.get(&self.hasher.hash_one(id))
+        self.known.get(&self.seed.hash_one(id))
     }
 
     pub(crate) fn get_mut(&mut self, id: impl Hash) -> Option<&mut V> {
-        self.known.get_mut(&self.hasher.hash_one(id))
+        self.known.get_mut(&self.seed.hash_one(id))
     }
 
     /// What is remembered of the id, else `value`, which is remembered from now on.
     pub(crate) fn first(&mut self, id: impl Hash, value: V) -> Option<&mut V> {
-        let key = self.hasher.hash_one(id);
-        if self.known.contains_key(&key) {
+        let key = self.seed.hash_one(id);
+        let Entry::Vacant(free) = self.known.entry(key) else {
             return self.known.get_mut(&key);
-        }
-        self.known.insert(key, value);
+        };
+        free.insert(value);
         self.order.push_back(key);
         if self.order.len() > self.capacity
             && let Some(oldest) = self.order.pop_front()
@@ -59,6 +59,99 @@ impl<V> Recent<V> {
     /// Whether an id that is not known may have been known once.
     pub(crate) fn forgot(&self) -> bool {
         self.forgot
+    }
+}
+
+/// The messages seen last, by id, with a fingerprint each: about as many as [`IDS`].
+///
+/// One look costs one line of memory, however long the stream: ids share places four by four, and the newest four of a
+/// place stay.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    places: Vec<[(u64, u64); 4]>,
+    seed: Seed,
+}
+
+impl Seen {
+    /// The fingerprint under which an id was seen before; if it was not, it is from now on.
+    pub(crate) fn first(&mut self, id: u64, print: u64) -> Option<u64> {
+        if self.places.is_empty() {
+            self.places.resize(IDS / 4, Default::default());
+        }
+        // No id is 0, which marks what is free.
+        let id = mix(id, self.seed.0) | 1;
+        let at = usize::try_from(id >> 32).unwrap_or_default() % self.places.len();
+        let place = self.places.get_mut(at)?;
+        if let Some((_, known)) = place.iter().find(|(known, _)| *known == id) {
+            return Some(*known);
+        }
+        place.rotate_right(1);
+        if let Some(newest) = place.first_mut() {
+            *newest = (id, print);
+        }
+        None
+    }
+}
+
+/// Hashes quickly, under a key that nobody outside knows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seed(u64);
+
+impl Default for Seed {
+    fn default() -> Self {
+        Self(RandomState::new().hash_one(0u8))
+    }
+}
+
+impl BuildHasher for Seed {
+    type Hasher = Mixed;
+
+    fn build_hasher(&self) -> Mixed {
+        Mixed(self.0)
+    }
+}
+
+/// A hash on its way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = self::bytes(self.0, bytes);
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.0 = mix(self.0, u64::from(byte));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Takes keys that are hashes already as they are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Hashed(u64);
+
+impl BuildHasher for Hashed {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = self::bytes(self.0, bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -79,28 +172,42 @@ pub(crate) fn key(id: &str) -> Box<str> {
     if id.len() <= LONGEST_KEY { id.into() } else { crate::id::derive("…", &[id]).into() }
 }
 
-/// A fingerprint of a message: equal messages have equal ones, in whatever order their keys stand.
-pub(crate) fn fingerprint(message: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    // The JSON type goes in first: an empty array is not null.
-    std::mem::discriminant(message).hash(&mut hasher);
-    match message {
-        Value::Object(object) => {
-            let entries = object.iter().map(|(name, value)| {
-                let mut entry = DefaultHasher::new();
-                (name, fingerprint(value)).hash(&mut entry);
-                entry.finish()
-            });
-            hasher.write_u64(entries.fold(0, u64::wrapping_add));
-        }
-        Value::Array(values) => {
-            for value in values {
-                hasher.write_u64(fingerprint(value));
-            }
-        }
-        leaf => leaf.hash(&mut hasher),
+/// A fingerprint of a message: equal messages have equal ones, in whatever order their keys stand and however they
+/// are laid out. It is no protection against somebody who looks for two messages with the same one.
+pub(crate) fn fingerprint(message: View<'_>) -> u64 {
+    if message.is_object() {
+        let entries =
+            message.entries().map(|(name, value)| mix(fingerprint(name), fingerprint(value)));
+        return mix(1, entries.fold(0, u64::wrapping_add));
     }
-    hasher.finish()
+    if message.is_array() {
+        return message.items().fold(2, |print, item| mix(print, fingerprint(item)));
+    }
+    match message.as_str() {
+        Some(text) => bytes(3, text.as_bytes()),
+        // Numbers count as they are written: 1 and 1.0 may mean different things to their reader.
+        None => bytes(4, message.raw().as_bytes()),
+    }
+}
+
+fn bytes(seed: u64, bytes: &[u8]) -> u64 {
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    let print = chunks.iter().fold(seed, |print, chunk| mix(print, u64::from_le_bytes(*chunk)));
+    let mut last = [0; 8];
+    for (to, from) in last.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    mix(mix(print, u64::from_le_bytes(last)), bytes.len() as u64)
+}
+
+/// Both halves of a product, folded: every bit of both words counts.
+pub(crate) fn mix(left: u64, right: u64) -> u64 {
+    let product =
+        u128::from(left ^ 0x9E37_79B9_7F4A_7C15) * u128::from(right ^ 0xD6E8_FEB8_6659_FD93);
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+    {
+        (product as u64) ^ ((product >> 64) as u64)
+    }
 }
 
 #[cfg(test)]
@@ -121,8 +228,26 @@ mod tests {
     }
 
     #[test]
+    fn what_was_seen_is_known_again_until_much_else_was_seen() {
+        let mut seen = Seen::default();
+        for id in 0..10_000 {
+            assert_eq!(seen.first(id, id + 7), None);
+        }
+        let known = (0..10_000).filter(|id| seen.first(*id, 0) == Some(id + 7)).count();
+        assert!(known > 9_900, "{known}");
+        for id in 10_000..1_000_000 {
+            assert_eq!(seen.first(id, 1), None);
+        }
+        assert_eq!(seen.places.len() * 4, IDS);
+        assert_eq!(seen.first(999_999, 0), Some(1));
+    }
+
+    #[test]
     fn a_fingerprint_tells_content_not_layout() {
-        let print = |text: &str| fingerprint(&serde_json::from_str(text).unwrap());
+        let print = |text: &str| {
+            let mut parser = crate::json::Parser::default();
+            fingerprint(parser.parse(text.as_bytes()).unwrap().root())
+        };
         assert_eq!(
             print(r#"{"a": [1, {"b": null}], "c": "d"}"#),
             print(r#"{"c":"d","a":[1,{"b":null}]}"#)

@@ -4,7 +4,10 @@
 //! turns into findings under its own rule codes. One pass over the object's keys, no allocation unless something is
 //! wrong. Conditions between fields are not expressed here: they are code in the protocol's `check`.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::json::View;
 
 /// An object: its fields, in parts so that types can share their common fields.
 pub(crate) struct Shape {
@@ -18,16 +21,18 @@ pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) required: bool,
     pub(crate) kind: Kind,
+    /// What it means, for people; empty where nobody has said.
+    pub(crate) about: &'static str,
 }
 
 /// A field that has to be there.
 pub(crate) const fn must(name: &'static str, kind: Kind) -> Field {
-    Field { name, required: true, kind }
+    Field { name, required: true, kind, about: "" }
 }
 
 /// A field that may be there.
 pub(crate) const fn may(name: &'static str, kind: Kind) -> Field {
-    Field { name, required: false, kind }
+    Field { name, required: false, kind, about: "" }
 }
 
 /// A value.
@@ -44,10 +49,13 @@ pub(crate) enum Kind {
     },
     /// A string out of a closed set.
     Word(&'static [&'static str]),
-    /// A string that looks as described.
+    /// A string that looks as described. The pattern is an ECMA-262 expression and the format a name out of JSON
+    /// Schema, either may be empty; without a format, the pattern says exactly what `fits` does.
     Format {
         looks: &'static str,
         fits: fn(&str) -> bool,
+        pattern: &'static str,
+        format: &'static str,
     },
     Bool,
     /// A whole number; `1.0` is one.
@@ -63,6 +71,8 @@ pub(crate) enum Kind {
     Object,
     /// An object of one shape.
     Record(&'static Shape),
+    /// An object of one shape, whose other fields are of one kind.
+    RecordAnd(&'static Shape, &'static Kind),
     /// An object whose fields have any name and one kind.
     Each(&'static Kind),
     List {
@@ -78,6 +88,8 @@ pub(crate) enum Kind {
     },
     /// A string, or a list of this kind.
     TextOr(&'static Kind),
+    /// A value of any of these kinds; no two of them have the same JSON type.
+    Either(&'static [Kind]),
 }
 
 /// A string of any length.
@@ -114,7 +126,7 @@ pub(crate) struct Issue {
 }
 
 /// Everything in which the object does not fit the shape.
-pub(crate) fn compare(shape: &Shape, object: &Map<String, Value>) -> Vec<Issue> {
+pub(crate) fn compare(shape: &Shape, object: View<'_>) -> Vec<Issue> {
     let mut issues = Vec::new();
     record(shape, object, &Path::ROOT, &mut issues);
     issues
@@ -128,12 +140,17 @@ struct Path<'a> {
 
 enum Step<'a> {
     Root,
+    Name(View<'a>),
     Key(&'a str),
     Index(usize),
 }
 
 impl<'a> Path<'a> {
     const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
+
+    fn name(&'a self, name: View<'a>) -> Self {
+        Path { parent: Some(self), step: Step::Name(name) }
+    }
 
     fn key(&'a self, key: &'a str) -> Self {
         Path { parent: Some(self), step: Step::Key(key) }
@@ -147,6 +164,7 @@ impl<'a> Path<'a> {
         let mut pointer = self.parent.map(Path::pointer).unwrap_or_default();
         match self.step {
             Step::Root => {}
+            Step::Name(name) => push_key(&mut pointer, &name.as_str().unwrap_or_default()),
             Step::Key(key) => push_key(&mut pointer, key),
             Step::Index(index) => {
                 pointer.push('/');
@@ -193,19 +211,22 @@ pub(crate) fn quote(text: &str) -> String {
     quoted
 }
 
-fn record(shape: &Shape, object: &Map<String, Value>, path: &Path<'_>, issues: &mut Vec<Issue>) {
+fn record(shape: &Shape, object: View<'_>, path: &Path<'_>, issues: &mut Vec<Issue>) {
     // Shapes have far fewer than 64 fields; one bit tells that a field was there.
     let mut present = 0u64;
-    for (key, value) in object {
-        let found = shape.fields().enumerate().find(|(_, field)| field.name == key.as_str());
-        match found {
+    let mut search = Search { shape, part: 0, at: 0, before: 0 };
+    for (name, value) in object.entries() {
+        match search.find(name) {
             Some((index, field)) => {
                 present |= 1 << index;
-                kind(&field.kind, value, &path.key(key), issues);
+                kind(&field.kind, value, &path.name(name), issues);
             }
             None if shape.closed => {
-                let message = format!("the field {} is not known here", quote(key));
-                issues.push(path.key(key).issue(What::Foreign, message));
+                let message = format!(
+                    "the field {} is not known here",
+                    quote(&name.as_str().unwrap_or_default())
+                );
+                issues.push(path.name(name).issue(What::Foreign, message));
             }
             None => {}
         }
@@ -219,82 +240,177 @@ fn record(shape: &Shape, object: &Map<String, Value>, path: &Path<'_>, issues: &
 }
 
 impl Shape {
-    fn fields(&self) -> impl Iterator<Item = &'static Field> {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &'static Field> {
         self.parts.iter().copied().flatten()
     }
 }
 
-fn kind(kind: &Kind, value: &Value, path: &Path<'_>, issues: &mut Vec<Issue>) {
+/// Finds fields by name. Messages mostly keep to the order of the tables, so it looks first behind the last one.
+struct Search<'a> {
+    shape: &'a Shape,
+    /// Where the next search begins: a part, a field of it, and how many fields stand in the parts before.
+    part: usize,
+    at: usize,
+    before: usize,
+}
+
+impl Search<'_> {
+    fn find(&mut self, name: View<'_>) -> Option<(usize, &'static Field)> {
+        let text = name.as_str()?;
+        let text = text.as_bytes();
+        let (part, at) = (self.part, self.at);
+        self.forward(text, usize::MAX, usize::MAX).or_else(|| {
+            (self.part, self.at, self.before) = (0, 0, 0);
+            self.forward(text, part, at)
+        })
+    }
+
+    /// The field of this name up to a place; where there is none, the search has moved there.
+    fn forward(
+        &mut self,
+        name: &[u8],
+        end: usize,
+        end_at: usize,
+    ) -> Option<(usize, &'static Field)> {
+        while let Some(fields) = self.shape.parts.get(self.part) {
+            while let Some(field) = fields.get(self.at) {
+                if self.part == end && self.at >= end_at {
+                    return None;
+                }
+                self.at += 1;
+                if field.name.as_bytes() == name {
+                    return Some((self.before + self.at - 1, field));
+                }
+            }
+            if self.part == end {
+                return None;
+            }
+            self.before += fields.len();
+            self.part += 1;
+            self.at = 0;
+        }
+        None
+    }
+}
+
+fn kind(kind: &Kind, value: View<'_>, path: &Path<'_>, issues: &mut Vec<Issue>) {
     if value.is_null() && !matches!(kind, Kind::Any) {
         issues.push(path.issue(What::Null, "null is not allowed here"));
         return;
     }
-    match (kind, value) {
-        (Kind::Any | Kind::Some, _)
-        | (Kind::Bool, Value::Bool(_))
-        | (Kind::Object, Value::Object(_))
-        | (Kind::TextOr(_), Value::String(_)) => {}
-        (Kind::Text { .. } | Kind::Word(_) | Kind::Format { .. }, Value::String(text)) => {
-            issues.extend(string(kind, text, path));
+    match kind {
+        Kind::Any | Kind::Some => return,
+        Kind::Text { .. } | Kind::Word(_) | Kind::Format { .. } if value.is_string() => {
+            issues.extend(string(kind, value, path));
+            return;
         }
-        (Kind::Integer { .. } | Kind::Number { .. }, Value::Number(number)) => {
-            issues.extend(numeral(kind, number, path));
+        Kind::Bool if value.as_bool().is_some() => return,
+        Kind::Integer { .. } | Kind::Number { .. } if value.is_number() => {
+            issues.extend(numeral(kind, value, path));
+            return;
         }
-        (Kind::Record(shape), Value::Object(object)) => record(shape, object, path, issues),
-        (Kind::Each(item), Value::Object(object)) => {
-            for (key, value) in object {
-                self::kind(item, value, &path.key(key), issues);
+        Kind::Object if value.is_object() => return,
+        Kind::Record(shape) if value.is_object() => {
+            record(shape, value, path, issues);
+            return;
+        }
+        Kind::RecordAnd(shape, other) if value.is_object() => {
+            record(shape, value, path, issues);
+            let known = |name: View<'_>| shape.fields().any(|field| name.is(field.name));
+            for (name, value) in value.entries().filter(|(name, _)| !known(*name)) {
+                self::kind(other, value, &path.name(name), issues);
             }
+            return;
         }
-        (Kind::List { min, max, distinct, item }, Value::Array(values)) => {
-            if values.len() < *min || values.len() > *max {
-                let message = format!("{} entries, where {min} to {max} are allowed", values.len());
+        Kind::Each(item) if value.is_object() => {
+            for (name, value) in value.entries() {
+                self::kind(item, value, &path.name(name), issues);
+            }
+            return;
+        }
+        Kind::List { min, max, distinct, item } if value.is_array() => {
+            let count = value.items().count();
+            if count < *min || count > *max {
+                let message = format!("{count} entries, where {min} to {max} are allowed");
                 issues.push(path.issue(What::Value, message));
                 return;
             }
-            for (index, value) in values.iter().enumerate() {
+            let mut known = HashSet::new();
+            for (index, value) in value.items().enumerate() {
                 self::kind(item, value, &path.index(index), issues);
-                if *distinct && values.iter().take(index).any(|earlier| earlier == value) {
+                if *distinct && !known.insert(canonical(value)) {
                     issues.push(path.index(index).issue(What::Value, "the entry is there twice"));
                 }
             }
+            return;
         }
-        (Kind::TextOr(item), Value::Array(values)) => {
-            for (index, value) in values.iter().enumerate() {
+        Kind::Union { tag, members } if value.is_object() => {
+            union(tag, members, value, path, issues);
+            return;
+        }
+        Kind::TextOr(_) if value.is_string() => return,
+        Kind::TextOr(item) if value.is_array() => {
+            for (index, value) in value.items().enumerate() {
                 self::kind(item, value, &path.index(index), issues);
             }
+            return;
         }
-        (Kind::Union { tag, members }, Value::Object(object)) => {
-            union(tag, members, object, path, issues);
+        Kind::Either(kinds) => {
+            let fitting = kinds.iter().find(|kind| wanted(kind) == given(value));
+            if let Some(fitting) = fitting {
+                self::kind(fitting, value, path, issues);
+                return;
+            }
         }
-        _ => {
-            let message = format!("{} is needed here, this is {}", wanted(kind), given(value));
-            issues.push(path.issue(What::Type, message));
-        }
+        _ => {}
     }
+    let message = format!("{} is needed here, this is {}", wanted(kind), given(value));
+    issues.push(path.issue(What::Type, message));
 }
 
-fn string(kind: &Kind, text: &str, path: &Path<'_>) -> Option<Issue> {
+/// A text that equal values have in common.
+fn canonical(value: View<'_>) -> Cow<'_, str> {
+    let text = value.as_str();
+    if let Some(text) = text {
+        return text;
+    }
+    // Numbers, words, arrays and objects never begin like this, so no string is taken for one of them.
+    if let Some(number) = value.as_f64() {
+        // 2.0 and 2 are the same number.
+        return Cow::Owned(format!("\0{number}"));
+    }
+    let mut value = value.to_value();
+    value.sort_all_objects();
+    Cow::Owned(format!("\0{value}"))
+}
+
+fn string(kind: &Kind, value: View<'_>, path: &Path<'_>) -> Option<Issue> {
+    let length = value.span().len() - 2;
     match kind {
-        Kind::Text { min: 1, .. } if text.is_empty() => {
+        Kind::Text { min, .. } if length == 0 && *min > 0 => {
             Some(path.issue(What::Value, "the text is empty"))
         }
         // Counting is only needed where bytes alone do not tell.
-        Kind::Text { max, .. } if text.len() > *max && text.chars().count() > *max => {
+        Kind::Text { max, .. }
+            if length > *max && value.as_str().is_some_and(|text| text.chars().count() > *max) =>
+        {
             Some(path.issue(What::Value, format!("the text is longer than {max} characters")))
         }
-        Kind::Word(words) if !words.contains(&text) => {
-            let message = format!("{} is none of {}", quote(text), words.join(", "));
+        Kind::Word(words) if !words.iter().any(|word| value.is(word)) => {
+            let text = value.as_str().unwrap_or_default();
+            let message = format!("{} is none of {}", quote(&text), words.join(", "));
             Some(path.issue(What::Word, message))
         }
-        Kind::Format { looks, fits } if !fits(text) => {
-            Some(path.issue(What::Value, format!("{} is not {looks}", quote(text))))
+        Kind::Format { looks, fits, .. } => {
+            let text = value.as_str().unwrap_or_default();
+            (!fits(&text))
+                .then(|| path.issue(What::Value, format!("{} is not {looks}", quote(&text))))
         }
         _ => None,
     }
 }
 
-fn numeral(kind: &Kind, number: &serde_json::Number, path: &Path<'_>) -> Option<Issue> {
+fn numeral(kind: &Kind, number: View<'_>, path: &Path<'_>) -> Option<Issue> {
     match kind {
         Kind::Integer { min, max } => match whole(number) {
             None => Some(path.issue(What::Type, "a whole number is needed here")),
@@ -305,20 +421,18 @@ fn numeral(kind: &Kind, number: &serde_json::Number, path: &Path<'_>) -> Option<
         },
         Kind::Number { min, max } => {
             let value = number.as_f64().unwrap_or(f64::NAN);
-            (!(value >= *min && value <= *max))
-                .then(|| path.issue(What::Value, format!("{number} is outside {min} to {max}")))
+            (!(value >= *min && value <= *max)).then(|| {
+                path.issue(What::Value, format!("{} is outside {min} to {max}", number.raw()))
+            })
         }
         _ => None,
     }
 }
 
 /// The number as a whole number, clamped to the range of `i64`.
-pub(crate) fn whole(number: &serde_json::Number) -> Option<i64> {
+fn whole(number: View<'_>) -> Option<i64> {
     if let Some(value) = number.as_i64() {
         return Some(value);
-    }
-    if number.is_u64() {
-        return Some(i64::MAX);
     }
     let value = number.as_f64()?;
     #[expect(
@@ -331,17 +445,18 @@ pub(crate) fn whole(number: &serde_json::Number) -> Option<i64> {
 fn union(
     tag: &'static str,
     members: &'static [(&'static str, Shape)],
-    object: &Map<String, Value>,
+    object: View<'_>,
     path: &Path<'_>,
     issues: &mut Vec<Issue>,
 ) {
     match object.get(tag) {
-        Some(Value::String(word)) => {
-            let member = members.iter().find(|(name, _)| name == word);
+        Some(word) if word.is_string() => {
+            let member = members.iter().find(|(name, _)| word.is(name));
             if let Some((_, shape)) = member {
                 record(shape, object, path, issues);
             } else {
-                let message = format!("{} is no known {tag}", quote(word));
+                let message =
+                    format!("{} is no known {tag}", quote(&word.as_str().unwrap_or_default()));
                 issues.push(path.key(tag).issue(What::Member, message));
             }
         }
@@ -359,22 +474,42 @@ fn wanted(kind: &Kind) -> &'static str {
         Kind::Text { .. } | Kind::Word(_) | Kind::Format { .. } => "a string",
         Kind::Bool => "true or false",
         Kind::Integer { .. } | Kind::Number { .. } => "a number",
-        Kind::Object | Kind::Record(_) | Kind::Each(_) | Kind::Union { .. } => "an object",
+        Kind::Object
+        | Kind::Record(_)
+        | Kind::RecordAnd(..)
+        | Kind::Each(_)
+        | Kind::Union { .. } => "an object",
         Kind::List { .. } => "an array",
         Kind::TextOr(_) => "a string or an array",
+        Kind::Either(_) => "a value of another type",
     }
 }
 
 /// What JSON type a value has, for messages.
-pub(crate) fn given(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
+pub(crate) fn given(value: View<'_>) -> &'static str {
+    if value.is_null() {
+        "null"
+    } else if value.is_string() {
+        "a string"
+    } else if value.is_number() {
+        "a number"
+    } else if value.is_array() {
+        "an array"
+    } else if value.is_object() {
+        "an object"
+    } else {
+        "true or false"
     }
+}
+
+/// The string in a field, if there is one.
+pub(crate) fn text<'a>(object: View<'a>, name: &str) -> Option<Cow<'a, str>> {
+    object.get(name)?.as_str()
+}
+
+/// Whether a field is this very string.
+pub(crate) fn says(object: View<'_>, name: &str, word: &str) -> bool {
+    object.get(name).is_some_and(|value| value.is(word))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -13,24 +13,33 @@ const SHAPE: Shape = Shape {
             may("mode", Kind::Word(&["on", "off"])),
             may("tags", Kind::List { min: 1, max: 2, distinct: true, item: &STRING }),
             may("part", Kind::Union { tag: "type", members: &[("text", TEXT)] }),
+            may("levels", Kind::List { min: 0, max: 9, distinct: true, item: &Kind::Some }),
+            may("answer", Kind::Either(&[Kind::Text { min: 1, max: 9 }, Kind::Bool])),
+            may("open", Kind::RecordAnd(&OPEN, &Kind::Object)),
         ],
     ],
     closed: true,
 };
 
+const OPEN: Shape = Shape { parts: &[&[must("name", STRING)]], closed: false };
+
 const TEXT: Shape =
     Shape { parts: &[&[must("type", Kind::Some), must("text", STRING)]], closed: true };
 
-fn issues(value: Value) -> Vec<(What, String)> {
-    let Value::Object(object) = value else { panic!("an object is needed") };
-    compare(&SHAPE, &object).into_iter().map(|issue| (issue.what, issue.pointer)).collect()
+fn issues(value: &Value) -> Vec<(What, String)> {
+    let bytes = value.to_string();
+    let mut parser = crate::json::Parser::default();
+    let document = parser.parse(bytes.as_bytes()).unwrap();
+    let issues = compare(&SHAPE, document.root());
+    issues.into_iter().map(|issue| (issue.what, issue.pointer)).collect()
 }
 
 #[test]
 fn a_fitting_object_has_no_issue() {
     let object = json!({"name": "äöü", "level": 9.0, "share": 1, "mode": "on", "tags": ["a"],
-        "part": {"type": "text", "text": ""}});
-    assert_eq!(issues(object), []);
+        "part": {"type": "text", "text": ""}, "levels": [2, "2", 3], "answer": false,
+        "open": {"name": "", "more": {}}});
+    assert_eq!(issues(&object), []);
 }
 
 #[test]
@@ -51,9 +60,16 @@ fn each_way_of_not_fitting_is_told_apart() {
         (json!({"name": "a", "tags": ["a", 2]}), What::Type, "/tags/1"),
         (json!({"name": "a", "part": {"type": "smell"}}), What::Member, "/part/type"),
         (json!({"name": "a", "part": {"type": "text"}}), What::Missing, "/part/text"),
+        (json!({"name": "a", "levels": [2, 2.0]}), What::Value, "/levels/1"),
+        (json!({"name": "a", "answer": ""}), What::Value, "/answer"),
+        (json!({"name": "a", "answer": 1}), What::Type, "/answer"),
+        (json!({"name": "a", "answer": null}), What::Null, "/answer"),
+        (json!({"name": "a", "open": {}}), What::Missing, "/open/name"),
+        (json!({"name": "a", "open": {"name": 1}}), What::Type, "/open/name"),
+        (json!({"name": "a", "open": {"name": "", "more": 1}}), What::Type, "/open/more"),
         (json!({"name": "a", "a/b~c": 1}), What::Foreign, "/a~1b~0c"),
     ] {
-        assert_eq!(issues(object.clone()), [(what, pointer.to_owned())], "{object}");
+        assert_eq!(issues(&object), [(what, pointer.to_owned())], "{object}");
     }
 }
 

@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use banister_events::check::{self, Checker};
+use banister_events::check::Checker;
 use banister_events::event::Protocol;
-use banister_events::finding::{Finding, Severity, rules};
+use banister_events::finding::{Finding, Rule, Severity, rules};
 use banister_events::frame::ndjson::Lines;
 
 fn folder(protocol: Protocol) -> PathBuf {
@@ -16,7 +16,7 @@ fn names(protocol: Protocol) -> BTreeSet<String> {
 }
 
 /// Everything wrong with a recording. One event alone is not judged by the order of events.
-fn findings(protocol: Protocol, name: &str) -> Vec<Finding> {
+fn findings(mut checker: Checker, protocol: Protocol, name: &str) -> Vec<Finding> {
     let bytes = std::fs::read(folder(protocol).join(name)).unwrap();
     let mut lines = Lines::new(1 << 20);
     lines.push(&bytes);
@@ -26,16 +26,21 @@ fn findings(protocol: Protocol, name: &str) -> Vec<Finding> {
         messages.push(line.unwrap().to_vec());
     }
     if let [message] = messages.as_slice() {
-        return match check::parse(protocol, message) {
-            Ok(value) => check::event(protocol, &value),
-            Err(finding) => vec![finding],
-        };
+        return checker.alone(message);
     }
-    let mut checker = Checker::new(protocol);
     let mut all: Vec<Finding> =
         messages.iter().flat_map(|message| checker.message(message)).collect();
     all.extend(checker.finish());
     all
+}
+
+/// Everything wrong with a fixture of one rule, other rules that apply only on request aside.
+fn findings_for(protocol: Protocol, rule: &Rule, kind: &str) -> Vec<Finding> {
+    let checker = Checker::new(protocol);
+    let checker = if rule.opt_in { checker.strict() } else { checker };
+    let mut found = findings(checker, protocol, &format!("{}.{kind}.jsonl", rule.code));
+    found.retain(|finding| !finding.rule.opt_in || finding.rule.code == rule.code);
+    found
 }
 
 #[test]
@@ -57,7 +62,7 @@ fn every_code_has_fixtures_and_every_fixture_a_code() {
 fn every_failing_fixture_breaks_its_rule_and_no_other() {
     for protocol in Protocol::ALL {
         for rule in rules(protocol) {
-            let found = findings(protocol, &format!("{}.fail.jsonl", rule.code));
+            let found = findings_for(protocol, rule, "fail");
             let floor = rule.severity.min(Severity::Warning);
             let codes: BTreeSet<&str> = found
                 .iter()
@@ -73,7 +78,7 @@ fn every_failing_fixture_breaks_its_rule_and_no_other() {
 fn every_passing_fixture_breaks_no_rule() {
     for protocol in Protocol::ALL {
         for rule in rules(protocol) {
-            let mut found = findings(protocol, &format!("{}.pass.jsonl", rule.code));
+            let mut found = findings_for(protocol, rule, "pass");
             found.retain(|finding| {
                 finding.rule.severity > Severity::Note || finding.rule.code == rule.code
             });
@@ -85,7 +90,7 @@ fn every_passing_fixture_breaks_no_rule() {
 #[test]
 fn a_whole_valid_session_has_no_finding_at_all() {
     for protocol in Protocol::ALL {
-        assert_eq!(findings(protocol, "session.jsonl"), []);
+        assert_eq!(findings(Checker::new(protocol), protocol, "session.jsonl"), []);
     }
 }
 
@@ -96,6 +101,17 @@ fn every_rule_reads_like_a_rule() {
             assert!(rule.text.ends_with('.'), "{}: {}", rule.code, rule.text);
             assert!(rule.remedy.ends_with(['.', '…']), "{}: {}", rule.code, rule.remedy);
             assert!(rule.text.len() < 140 && rule.remedy.len() < 140, "{}", rule.code);
+        }
+    }
+}
+
+#[test]
+fn rules_that_apply_on_request_are_silent_without_it() {
+    for protocol in Protocol::ALL {
+        for rule in rules(protocol).into_iter().filter(|rule| rule.opt_in) {
+            let name = format!("{}.fail.jsonl", rule.code);
+            let found = findings(Checker::new(protocol), protocol, &name);
+            assert!(found.iter().all(|finding| !finding.rule.opt_in), "{found:#?}");
         }
     }
 }

@@ -3,8 +3,13 @@
 
 /// Every rule has a passing and a failing recording, and every recording a rule.
 mod conformance;
+/// Every rule of the two protocols has a row, and every row a code or a reason.
+mod coverage;
 /// Samples of AEP that were not written here.
 mod samples;
+/// The generated schemas: up to date, and in agreement with the checks and with the protocol's own.
+mod schemas;
+mod streams;
 
 use std::path::{Path, PathBuf};
 

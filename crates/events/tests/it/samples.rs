@@ -26,8 +26,7 @@ fn samples_of_the_protocol_have_no_error() {
         return;
     }
     for (path, bytes) in all {
-        let message = check::parse(Protocol::Aep, &bytes).unwrap();
-        let mut found = check::event(Protocol::Aep, &message);
+        let mut found = check::alone(Protocol::Aep, &bytes);
         found.retain(|finding| finding.rule.severity == Severity::Error);
         assert_eq!(found, [], "{path}");
     }

@@ -1,111 +1,139 @@
 //! One session, from its start to its end.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
-use serde_json::{Map, Value};
-
+use super::ask::Questions;
 use super::{
-    ABANDONED, AFTER_COMPLETE, ASKED_TWICE, CALL_ID, COMPLETED_ALONE, CONSENT, CONSENT_RISK,
-    FIRST_STATE, FOLLOW_UP, NUMBER, NUMBER_ALL, POSITION, STATE_CHAIN, TIME, TOOL_NAME, UNFINISHED,
+    ABANDONED, AFTER_COMPLETE, CALL_ID, COMPLETED_ALONE, FIRST_STATE, HINT, NO_ID, NO_STATES,
+    NUMBER, NUMBER_ALL, POSITION, SMALL_STEPS, STATE_CHAIN, TIME, TOOL_NAME, UNFINISHED,
 };
-use crate::aaep::check::is_irreversible;
 use crate::aaep::event::Type;
-use crate::check::recent::{Recent, fingerprint, key};
-use crate::check::shape::quote;
+use crate::check::recent::{Recent, Seed, fingerprint, key};
+use crate::check::shape::{quote, text};
 use crate::check::time::rfc3339;
 use crate::finding::Finding;
+use crate::json::View;
 
-/// How many open calls, outputs and questions of one session are followed.
+/// How many open calls and outputs of one session are followed.
 const OPEN: usize = 1024;
 
 /// How many call ids and outputs of one session are remembered after their end.
 const CLOSED: usize = 1024;
 
+/// How many agents of one session have a state of their own.
+const AGENTS: usize = 8;
+
+/// What the rest of the stream tells about a session.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Around {
+    /// Whether rules apply that are noisy otherwise.
+    pub(super) strict: bool,
+    /// Whether a subscription may have left events out.
+    pub(super) thinned: bool,
+}
+
 /// What has to be known of one session.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
+    /// Whether it was seen from its start on; what came before may excuse much.
+    pub(super) whole: bool,
     last_time: Option<i128>,
     next_number: Option<i64>,
     events: u64,
     state: Option<Box<str>>,
+    /// The states of several agents in one session, by their ids.
+    states: Vec<(u64, Box<str>)>,
     implied: Vec<&'static str>,
-    calls: HashMap<Box<str>, Box<str>>,
+    /// The tools of open calls, by the calls' ids.
+    calls: HashMap<Box<str>, Box<str>, Seed>,
     /// Calls without id, by tool: how many are open.
-    unnamed_calls: HashMap<Box<str>, usize>,
+    unnamed_calls: HashMap<Box<str>, usize, Seed>,
     past_calls: Recent<()>,
-    outputs: HashMap<Box<str>, Output>,
+    outputs: HashMap<Box<str>, Output, Seed>,
     past_outputs: Recent<()>,
-    questions: VecDeque<Question>,
+    pub(super) questions: Questions,
+    worked: bool,
+    progress: Progress,
 }
 
+/// Where the next chunk of an output may begin, and whether its missing hint was told.
 #[derive(Debug, Clone, Copy, Default)]
 struct Output {
-    characters: u64,
-    units: u64,
+    least: u64,
+    most: u64,
+    told: bool,
 }
 
-/// A confirmation that was asked for and has not led to anything yet.
-#[derive(Debug, Clone)]
-struct Question {
-    token: Box<str>,
-    action: u64,
-    irreversible: bool,
-    accepted: bool,
-    /// Whether anything of the session followed it.
-    followed: bool,
+/// How steadily progress is told.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    last: Option<(f64, i128)>,
+    small: u8,
+    told: bool,
 }
 
-impl Default for Session {
-    fn default() -> Self {
+impl Session {
+    pub(super) fn new(whole: bool) -> Self {
         Self {
+            whole,
             last_time: None,
             next_number: None,
             events: 0,
             state: None,
+            states: Vec::new(),
             implied: Vec::new(),
-            calls: HashMap::new(),
-            unnamed_calls: HashMap::new(),
+            calls: HashMap::default(),
+            unnamed_calls: HashMap::default(),
             past_calls: Recent::new(CLOSED),
-            outputs: HashMap::new(),
+            outputs: HashMap::default(),
             past_outputs: Recent::new(CLOSED),
-            questions: VecDeque::new(),
+            questions: Questions::default(),
+            worked: false,
+            progress: Progress::default(),
         }
     }
-}
 
-impl Session {
     pub(super) fn step(
         &mut self,
         kind: Option<Type>,
-        object: &Map<String, Value>,
+        object: View<'_>,
+        around: Around,
         findings: &mut Vec<Finding>,
-    ) {
-        self.clock(object, findings);
-        self.number(kind, object, findings);
+    ) -> Option<i128> {
+        let now = self.clock(object, findings);
+        self.number(kind, object, around, findings);
         self.events += 1;
         match kind {
-            Some(Type::StateChanged) => self.state(object, findings),
-            Some(Type::ToolInvoked) => self.invoked(object, findings),
+            Some(Type::StateChanged) => self.state(object, around, findings),
+            Some(Type::ProgressUpdated) => {
+                self.questions.progress();
+                if around.strict {
+                    self.progress(object, findings);
+                }
+            }
+            Some(Type::ToolInvoked) => {
+                self.questions.invoked(object, now, self.whole, around.strict, findings);
+                self.invoked(object, around, findings);
+            }
             Some(Type::ToolCompleted) => self.completed(object, findings),
             Some(Type::OutputStreaming) => self.output(object, findings),
-            Some(Type::AwaitingConfirmation) => self.ask(object, findings),
+            Some(Type::AwaitingConfirmation) => {
+                self.imply(&["awaiting_input"]);
+                self.questions.ask(object, now, findings);
+            }
             Some(Type::AwaitingClarification) => self.imply(&["awaiting_input"]),
             Some(Type::HandoffRequested) => self.imply(&["handing_off"]),
-            Some(kind) if kind.is_terminal() => self.end(kind, findings),
+            Some(kind) if kind.is_terminal() => self.end(kind, around, findings),
             _ => {}
         }
-        let asked_now = kind == Some(Type::AwaitingConfirmation);
-        let newest = self.questions.len().saturating_sub(usize::from(asked_now));
-        for question in self.questions.iter_mut().take(newest) {
-            question.followed = true;
+        if !self.questions.is_empty() {
+            self.questions.follow(kind == Some(Type::AwaitingConfirmation));
         }
+        now
     }
 
-    fn clock(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
-        let time = object.get("timestamp").and_then(Value::as_str).and_then(rfc3339);
-        let Some(now) = time.map(|moment| moment.nanos) else {
-            return;
-        };
+    fn clock(&mut self, object: View<'_>, findings: &mut Vec<Finding>) -> Option<i128> {
+        let now = rfc3339(&text(object, "timestamp")?)?.nanos;
         match self.last_time {
             Some(last) if now < last => {
                 findings
@@ -113,16 +141,20 @@ impl Session {
             }
             _ => self.last_time = Some(now),
         }
+        Some(now)
     }
 
     fn number(
         &mut self,
         kind: Option<Type>,
-        object: &Map<String, Value>,
+        object: View<'_>,
+        around: Around,
         findings: &mut Vec<Finding>,
     ) {
-        let number = object.get("sequence_number").and_then(Value::as_i64);
+        let number = object.get("sequence_number").and_then(View::as_i64);
         match (number, self.next_number) {
+            // Filters and merging leave gaps that are no loss; only going back is wrong then.
+            (Some(number), Some(expected)) if around.thinned && number > expected => {}
             (Some(number), Some(expected)) if number != expected => {
                 let message = format!("the number is {number}, where {expected} follows");
                 findings.push(NUMBER.at("/sequence_number", message));
@@ -150,191 +182,173 @@ impl Session {
         }
     }
 
-    fn state(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
-        let text = |name: &str| object.get(name).and_then(Value::as_str).map(key);
-        let (Some(from), Some(to)) = (text("from_state"), text("to_state")) else {
+    fn state(&mut self, object: View<'_>, around: Around, findings: &mut Vec<Finding>) {
+        let (Some(from), Some(to)) = (text(object, "from_state"), text(object, "to_state")) else {
             return;
         };
+        let agent = object.pointer("/producer/agent_id").map(fingerprint).unwrap_or_default();
+        let own = self.states.iter().position(|(id, _)| *id == agent);
+        let own_state = own.and_then(|at| self.states.get(at)).map(|(_, state)| state);
         match &self.state {
-            None if &*from != "idle" => {
+            _ if !self.whole && self.state.is_none() => {}
+            None if from != "idle" => {
                 findings
                     .push(FIRST_STATE.at("/from_state", format!("{} is not idle", quote(&from))));
             }
-            Some(last) if *last != from && !self.implied.contains(&&*from) => {
+            // Another agent of the same session begins its own chain.
+            Some(_) if own.is_none() && from == "idle" => {}
+            Some(last)
+                if **last != *from
+                    && own_state.is_none_or(|own| **own != *from)
+                    && !self.implied.contains(&&*from) =>
+            {
                 let message = format!("{} does not follow {}", quote(&from), quote(last));
                 findings.push(STATE_CHAIN.at("/from_state", message));
             }
             _ => {}
         }
-        if &*from == "awaiting_input" && &*to != "awaiting_input" {
-            self.resolve_oldest(&*to == "calling_tool");
+        if !self.questions.is_empty() {
+            let strict = self.last_time.filter(|_| around.strict);
+            self.questions.state(&from, &to, strict, findings);
+        }
+        let to = key(&to);
+        if let Some((_, state)) = own.and_then(|at| self.states.get_mut(at)) {
+            state.clone_from(&to);
+        } else if self.states.len() < AGENTS {
+            self.states.push((agent, to.clone()));
         }
         self.state = Some(to);
         self.implied.clear();
     }
 
-    /// The oldest question without an answer got one.
-    fn resolve_oldest(&mut self, accepted: bool) {
-        let Some(at) = self.questions.iter().position(|question| !question.accepted) else {
+    fn progress(&mut self, object: View<'_>, findings: &mut Vec<Finding>) {
+        const SECOND: i128 = 1_000_000_000;
+        let percent = object.pointer("/progress/percent").and_then(View::as_f64);
+        let (Some(percent), Some(now)) = (percent, self.last_time) else {
             return;
         };
-        if !accepted {
-            self.questions.remove(at);
-        } else if let Some(question) = self.questions.get_mut(at) {
-            question.accepted = true;
+        let progress = &mut self.progress;
+        let small = progress
+            .last
+            .is_some_and(|(last, then)| (percent - last).abs() < 5.0 && now - then <= SECOND);
+        progress.small = if small { progress.small.saturating_add(1) } else { 0 };
+        progress.last = Some((percent, now));
+        if progress.small >= 2 && !std::mem::replace(&mut progress.told, true) {
+            findings
+                .push(SMALL_STEPS.at("/progress/percent", "steps below 5 percent, within seconds"));
         }
     }
 
-    pub(super) fn answer(&mut self, token: &str, accepted: bool) {
-        if let Some(question) = self.questions.iter_mut().find(|question| *question.token == *token)
-        {
-            if accepted {
-                question.accepted = true;
-            } else {
-                // Kept without standing for consent: the follow-up is still owed.
-                question.token = "".into();
-                question.irreversible = false;
-            }
-        }
-    }
-
-    fn ask(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
-        self.imply(&["awaiting_input"]);
-        let action = object.get("action").map(fingerprint).unwrap_or_default();
-        if self.questions.iter().any(|question| question.action == action && !question.accepted) {
-            findings.push(ASKED_TWICE.at("/action", "the same action waits for an answer already"));
-        }
-        if self.questions.len() >= OPEN {
-            self.questions.pop_front();
-        }
-        self.questions.push_back(Question {
-            token: object.get("reply_token").and_then(Value::as_str).map(key).unwrap_or_default(),
-            action,
-            irreversible: is_irreversible(object),
-            accepted: false,
-            followed: false,
-        });
-    }
-
-    fn invoked(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
+    fn invoked(&mut self, object: View<'_>, around: Around, findings: &mut Vec<Finding>) {
         self.imply(&["calling_tool"]);
-        let text = |name: &str| object.get(name).and_then(Value::as_str);
-        let irreversible = is_irreversible(object);
-        let high = text("risk_level") == Some("high");
-        if !self.consent(irreversible || high) {
-            if irreversible {
-                findings.push(CONSENT.at("/irreversible", "nobody was asked to confirm this tool"));
-            } else if high {
-                findings
-                    .push(CONSENT_RISK.at("/risk_level", "nobody was asked to confirm this tool"));
-            }
-        }
-        let Some(tool) = text("tool").map(key) else {
+        self.worked = true;
+        let Some(tool) = text(object, "tool").map(|tool| key(&tool)) else {
             return;
         };
-        let Some(id) = text("tool_call_id") else {
+        let Some(id) = text(object, "tool_call_id") else {
+            if around.strict {
+                findings.push(NO_ID.at("/tool_call_id", "the call has no id"));
+            }
             if self.unnamed_calls.len() < OPEN {
                 *self.unnamed_calls.entry(tool).or_default() += 1;
             }
             return;
         };
-        if self.past_calls.first(id, ()).is_some() {
+        if self.past_calls.first(&*id, ()).is_some() {
             findings.push(CALL_ID.at("/tool_call_id", "the id was used for another call before"));
         }
         if self.calls.len() < OPEN {
-            self.calls.insert(key(id), tool);
+            self.calls.insert(key(&id), tool);
         }
     }
 
-    /// Uses up the confirmation that fits best; false where a needed one is missing.
-    fn consent(&mut self, needed: bool) -> bool {
-        let fits: [&dyn Fn(&Question) -> bool; 3] = if needed {
-            [&|question| question.accepted, &|question| question.irreversible, &|question| {
-                !question.token.is_empty()
-            }]
-        } else {
-            // Other work may go on while a question waits: only what was accepted is used up by it.
-            [&|question| question.accepted && !question.irreversible, &|_| false, &|_| false]
-        };
-        for fit in fits {
-            if let Some(at) = self.questions.iter().position(fit) {
-                self.questions.remove(at);
-                return true;
-            }
-        }
-        false
-    }
-
-    fn completed(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
+    fn completed(&mut self, object: View<'_>, findings: &mut Vec<Finding>) {
         self.imply(&["thinking", "calling_tool"]);
-        let text = |name: &str| object.get(name).and_then(Value::as_str).map(key);
+        let text = |name: &str| text(object, name).map(|text| key(&text));
         let tool = text("tool").unwrap_or_default();
-        if let Some(id) = text("tool_call_id") {
-            match self.calls.remove(&id) {
-                Some(invoked) if invoked != tool => {
-                    let message =
-                        format!("{} was invoked, {} completed", quote(&invoked), quote(&tool));
-                    findings.push(TOOL_NAME.at("/tool", message));
-                }
-                Some(_) => {}
-                None => findings.push(COMPLETED_ALONE.at("/tool_call_id", "no such call is open")),
-            }
-            return;
-        }
-        if let Some(open) = self.unnamed_calls.get_mut(&tool) {
-            *open -= 1;
-            if *open == 0 {
-                self.unnamed_calls.remove(&tool);
-            }
-            return;
-        }
-        let named = self.calls.iter().find(|(_, open)| **open == tool).map(|(id, _)| id.clone());
-        match named {
-            Some(id) => {
-                self.calls.remove(&id);
-                findings.push(
-                    CALL_ID.at(
-                        "/tool_call_id",
-                        format!("the id {} of the call is missing", quote(&id)),
-                    ),
-                );
-            }
-            None => findings.push(COMPLETED_ALONE.at("/tool", "no call of this tool is open")),
+        match text("tool_call_id") {
+            Some(id) => self.completed_id(&id, &tool, findings),
+            None => self.completed_tool(&tool, findings),
         }
     }
 
-    fn output(&mut self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
+    fn completed_id(&mut self, id: &str, tool: &str, findings: &mut Vec<Finding>) {
+        if let Some(invoked) = self.calls.remove(id) {
+            if *invoked != *tool {
+                let message = format!("{} was invoked, {} completed", quote(&invoked), quote(tool));
+                findings.push(TOOL_NAME.at("/tool", message));
+            }
+        } else if self.close_unnamed(tool) {
+            findings.push(CALL_ID.at("/tool_call_id", "the call was invoked without an id"));
+        } else if self.whole {
+            findings.push(COMPLETED_ALONE.at("/tool_call_id", "no such call is open"));
+        }
+    }
+
+    fn completed_tool(&mut self, tool: &str, findings: &mut Vec<Finding>) {
+        if self.close_unnamed(tool) {
+            return;
+        }
+        let named = self.calls.iter().find(|(_, open)| ***open == *tool);
+        if let Some(id) = named.map(|(id, _)| id.clone()) {
+            let message = format!("the id {} of the call is missing", quote(&id));
+            findings.push(CALL_ID.at("/tool_call_id", message));
+            self.calls.remove(&id);
+        } else if self.whole {
+            findings.push(COMPLETED_ALONE.at("/tool", "no call of this tool is open"));
+        }
+    }
+
+    /// Ends one call of this tool that has no id, if there is one.
+    fn close_unnamed(&mut self, tool: &str) -> bool {
+        let Some(open) = self.unnamed_calls.get_mut(tool) else {
+            return false;
+        };
+        *open -= 1;
+        if *open == 0 {
+            self.unnamed_calls.remove(tool);
+        }
+        true
+    }
+
+    fn output(&mut self, object: View<'_>, findings: &mut Vec<Finding>) {
         self.imply(&["writing_output"]);
+        self.worked = true;
         // Output without an id is one output per session.
-        let id = object.get("output_id").and_then(Value::as_str).map(key).unwrap_or_default();
+        let id = text(object, "output_id").map(|id| key(&id)).unwrap_or_default();
         if self.past_outputs.get(&*id).is_some() {
             findings
                 .push(AFTER_COMPLETE.at("/output_id", "the output was complete before this chunk"));
             return;
         }
-        let chunk = object.get("chunk").and_then(Value::as_str).unwrap_or_default();
-        let mut output = self.outputs.remove(&id).unwrap_or_default();
-        if let Some(position) = object.get("position").and_then(Value::as_u64)
-            && position != output.characters
-            && position != output.units
-        {
-            let message =
-                format!("the position is {position}, where {} follows", output.characters);
-            findings.push(POSITION.at("/position", message));
-            output = Output { characters: position, units: position };
+        let chunk = text(object, "chunk").unwrap_or_default();
+        let known = self.outputs.remove(&id);
+        let mut output = known.unwrap_or_default();
+        if let Some(position) = object.get("position").and_then(View::as_u64) {
+            let unseen = known.is_none() && !self.whole;
+            if !unseen && !(output.least..=output.most).contains(&position) {
+                let message = format!("the position is {position}, where {} follows", output.most);
+                findings.push(POSITION.at("/position", message));
+            }
+            (output.least, output.most) = (position, position);
         }
-        output.characters = output.characters.saturating_add(chunk.chars().count() as u64);
-        output.units = output.units.saturating_add(chunk.encode_utf16().count() as u64);
-        if object.get("complete") == Some(&Value::Bool(true)) {
+        let (least, most) = length(&chunk);
+        output.least = output.least.saturating_add(least);
+        output.most = output.most.saturating_add(most);
+        if object.get("complete").and_then(View::as_bool) == Some(true) {
             self.past_outputs.first(&*id, ());
-        } else if self.outputs.len() < OPEN {
+            return;
+        }
+        if object.get("coalesce_hint").is_none() && !std::mem::replace(&mut output.told, true) {
+            findings.push(HINT.at("/coalesce_hint", "the chunk does not say where it was cut"));
+        }
+        if self.outputs.len() < OPEN {
             self.outputs.insert(id, output);
         }
     }
 
-    fn end(&mut self, kind: Type, findings: &mut Vec<Finding>) {
-        let open = self.calls.values().chain(self.unnamed_calls.keys()).min();
-        if let Some(tool) = open {
+    fn end(&mut self, kind: Type, around: Around, findings: &mut Vec<Finding>) {
+        if let Some(tool) = self.calls.values().chain(self.unnamed_calls.keys()).min() {
             findings.push(ABANDONED.at("", format!("the tool {} has not completed", quote(tool))));
         }
         if kind != Type::SessionCompleted {
@@ -343,8 +357,20 @@ impl Session {
         if !self.outputs.is_empty() {
             findings.push(UNFINISHED.at("", "an output has no final chunk"));
         }
-        if self.questions.iter().any(|question| !question.followed) {
-            findings.push(FOLLOW_UP.at("", "nothing says what became of the confirmation"));
+        self.questions.completed(self.last_time, around.thinned, around.strict, findings);
+        if around.strict && self.whole && self.worked && self.state.is_none() {
+            findings.push(NO_STATES.at("", "the session had no change of state"));
         }
     }
+}
+
+/// How many characters a text has, at least and at most. AAEP does not say what a character is: an honest producer
+/// may count what people see as one, Unicode characters, or UTF-16 units, but never bytes.
+fn length(text: &str) -> (u64, u64) {
+    if text.is_ascii() {
+        let length = text.len() as u64;
+        return (length, length);
+    }
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    (ascii as u64, text.encode_utf16().count() as u64)
 }

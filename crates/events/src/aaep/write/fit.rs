@@ -41,6 +41,28 @@ pub(super) fn tool_name(name: &str) -> String {
     fitting
 }
 
+/// The size of an event that every transport takes, with room for its frame.
+const EVENT_BYTES: usize = 65_000;
+
+/// Brings an event down to the size that subscribers take, the longest text first.
+pub(super) fn within(fields: &mut Map<String, Value>) {
+    let length = |value: &Value| value.as_str().map_or(0, str::len);
+    // A character is at most six bytes in JSON; shorter texts need no closer look.
+    if fields.values().map(length).sum::<usize>() * 6 < EVENT_BYTES {
+        return;
+    }
+    while serde_json::to_string(fields).is_ok_and(|text| text.len() > EVENT_BYTES) {
+        let longest = fields.values_mut().max_by_key(|value| length(value));
+        let Some(text) = longest.and_then(|value| match value {
+            Value::String(text) if text.len() > NAME_CHARS => Some(text),
+            _ => None,
+        }) else {
+            return;
+        };
+        *text = text::shorten(text, text.chars().count() / 2).into_owned();
+    }
+}
+
 /// Pieces of at most `limit` characters; never before a mark that belongs to the character before it.
 pub(super) fn split(text: &str, limit: usize) -> Vec<&str> {
     let mut pieces = Vec::new();

@@ -152,7 +152,12 @@ const USAGE: Kind = Kind::Record(&Shape {
     closed: true,
 });
 
-const POINTER: Kind = Kind::Format { looks: "a JSON Pointer", fits: is_pointer };
+const POINTER: Kind = Kind::Format {
+    looks: "a JSON Pointer",
+    fits: is_pointer,
+    pattern: "^(/([^~]|~[01])*)?$",
+    format: "",
+};
 
 /// Patch operations are the only protocol objects that may carry members of one's own.
 const PATCH: Kind = list(&Kind::Union {

@@ -2,17 +2,16 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
-
 use super::{
     CHUNK_AMBIGUOUS, CHUNK_CHANGED, FIRST_CHUNK, OPEN_AT_FINISH, OTHER_RUN, OWNER,
     REASONING_NOT_OPEN, REASONING_OPEN, STEP_NOT_OPEN, STEP_OPEN, SUBAGENT_AGAIN,
-    SUBAGENT_NOT_OPEN, SUBAGENT_PARENT, TEXT_NOT_OPEN, TEXT_OPEN, TOOL, text,
+    SUBAGENT_NOT_OPEN, SUBAGENT_PARENT, TEXT_NOT_OPEN, TEXT_OPEN, TOOL,
 };
 use crate::agui::event::Type;
-use crate::check::recent::key;
-use crate::check::shape::quote;
+use crate::check::recent::{Seed, key};
+use crate::check::shape::{quote, text};
 use crate::finding::{Finding, Rule};
+use crate::json::View;
 
 /// How many open items of one run are followed; a run with more is no longer judged.
 const OPEN: usize = 16_384;
@@ -30,13 +29,13 @@ pub(super) struct Run {
     pub(super) id: Box<str>,
     /// Whether its `RUN_STARTED` was missing.
     pub(super) headless: bool,
-    texts: HashMap<Box<str>, Owner>,
-    tools: HashMap<Box<str>, Owner>,
-    spans: HashMap<Box<str>, Owner>,
-    reasonings: HashMap<Box<str>, Owner>,
-    steps: HashMap<Box<str>, Vec<Owner>>,
+    texts: HashMap<Box<str>, Owner, Seed>,
+    tools: HashMap<Box<str>, Owner, Seed>,
+    spans: HashMap<Box<str>, Owner, Seed>,
+    reasonings: HashMap<Box<str>, Owner, Seed>,
+    steps: HashMap<Box<str>, Vec<Owner>, Seed>,
     /// Subagents of this run, and whether they are active.
-    subagents: HashMap<Box<str>, bool>,
+    subagents: HashMap<Box<str>, bool, Seed>,
     lanes: Vec<Lane>,
 }
 
@@ -138,16 +137,11 @@ impl Run {
         Self { headless: true, ..Self::default() }
     }
 
-    pub(super) fn step(
-        &mut self,
-        kind: Type,
-        object: &Map<String, Value>,
-        findings: &mut Vec<Finding>,
-    ) {
+    pub(super) fn step(&mut self, kind: Type, object: View<'_>, findings: &mut Vec<Finding>) {
         if self.size() > OPEN {
             return;
         }
-        let tag = text(object, "subagentRunId").map(key);
+        let tag = id_in(object, "subagentRunId");
         self.close_lanes(kind, tag.as_deref());
         match (effect(kind), kind) {
             (Some((item, Does::Chunk)), _) => self.chunk(item, tag.as_deref(), object, findings),
@@ -173,9 +167,9 @@ impl Run {
     }
 
     /// Whether an event refers to something that is open here.
-    pub(super) fn knows(&self, kind: Type, object: &Map<String, Value>) -> bool {
+    pub(super) fn knows(&self, kind: Type, object: View<'_>) -> bool {
         let has = |name: &str, is_open: &dyn Fn(&str) -> bool| {
-            text(object, name).is_some_and(|id| is_open(&key(id)))
+            text(object, name).is_some_and(|id| is_open(&key(&id)))
         };
         match (effect(kind), kind) {
             (Some((item, Does::Continue | Does::Close)), _) => {
@@ -189,7 +183,7 @@ impl Run {
         }
     }
 
-    fn items(&self, item: Item) -> &HashMap<Box<str>, Owner> {
+    fn items(&self, item: Item) -> &HashMap<Box<str>, Owner, Seed> {
         match item {
             Item::Text => &self.texts,
             Item::Tool => &self.tools,
@@ -198,7 +192,7 @@ impl Run {
         }
     }
 
-    fn items_mut(&mut self, item: Item) -> &mut HashMap<Box<str>, Owner> {
+    fn items_mut(&mut self, item: Item) -> &mut HashMap<Box<str>, Owner, Seed> {
         match item {
             Item::Text => &mut self.texts,
             Item::Tool => &mut self.tools,
@@ -212,10 +206,10 @@ impl Run {
         item: Item,
         does: Does,
         tag: Owner,
-        object: &Map<String, Value>,
+        object: View<'_>,
         findings: &mut Vec<Finding>,
     ) {
-        let Some(id) = text(object, item.id_field()).map(key) else {
+        let Some(id) = id_in(object, item.id_field()) else {
             return;
         };
         let pointer = format!("/{}", item.id_field());
@@ -240,13 +234,8 @@ impl Run {
         }
     }
 
-    fn step_started(
-        &mut self,
-        tag: Owner,
-        object: &Map<String, Value>,
-        findings: &mut Vec<Finding>,
-    ) {
-        let Some(name) = text(object, "stepName").map(key) else {
+    fn step_started(&mut self, tag: Owner, object: View<'_>, findings: &mut Vec<Finding>) {
+        let Some(name) = id_in(object, "stepName") else {
             return;
         };
         let owners = self.steps.entry(name).or_default();
@@ -257,13 +246,8 @@ impl Run {
         }
     }
 
-    fn step_finished(
-        &mut self,
-        tag: &Owner,
-        object: &Map<String, Value>,
-        findings: &mut Vec<Finding>,
-    ) {
-        let Some(name) = text(object, "stepName").map(key) else {
+    fn step_finished(&mut self, tag: &Owner, object: View<'_>, findings: &mut Vec<Finding>) {
+        let Some(name) = id_in(object, "stepName") else {
             return;
         };
         let Some(owners) = self.steps.get_mut(&name) else {
@@ -282,14 +266,9 @@ impl Run {
         }
     }
 
-    fn subagent_started(
-        &mut self,
-        tag: Owner,
-        object: &Map<String, Value>,
-        findings: &mut Vec<Finding>,
-    ) {
+    fn subagent_started(&mut self, tag: Owner, object: View<'_>, findings: &mut Vec<Finding>) {
         let Some(id) = tag else { return };
-        if let Some(parent) = text(object, "parentSubagentRunId").map(key)
+        if let Some(parent) = id_in(object, "parentSubagentRunId")
             && !self.subagents.contains_key(&parent)
         {
             let message = format!("the parent {} was not started in this run", quote(&parent));
@@ -325,14 +304,14 @@ impl Run {
         &mut self,
         item: Item,
         tag: Option<&str>,
-        object: &Map<String, Value>,
+        object: View<'_>,
         findings: &mut Vec<Finding>,
     ) {
-        let id = text(object, item.id_field()).map(key);
+        let id = id_in(object, item.id_field());
         let Some((at, owner)) = self.lane(item, id.as_deref(), tag, findings) else {
             return;
         };
-        let opener = item.opener_fields().map(|name| text(object, name).map(key));
+        let opener = item.opener_fields().map(|name| id_in(object, name));
         if let Some(lane) = at.and_then(|at| self.lanes.get(at))
             && lane.item == item
             && id.as_ref().is_none_or(|id| *id == lane.id)
@@ -401,10 +380,10 @@ impl Run {
         }
     }
 
-    pub(super) fn finish(self, object: &Map<String, Value>, findings: &mut Vec<Finding>) {
+    pub(super) fn finish(self, object: View<'_>, findings: &mut Vec<Finding>) {
         let named = [("threadId", &self.thread), ("runId", &self.id)];
         for (name, started) in named.into_iter().filter(|_| !self.headless) {
-            if text(object, name).map(key).is_some_and(|finished| finished != *started) {
+            if id_in(object, name).is_some_and(|finished| finished != *started) {
                 let message = format!("{} was started", quote(started));
                 findings.push(OTHER_RUN.at(format!("/{name}"), message));
             }
@@ -441,4 +420,9 @@ fn owned_by(owner: &Owner) -> String {
         Some(owner) => format!("it was opened by subagent {}", quote(owner)),
         None => "it was opened by the agent itself".to_owned(),
     }
+}
+
+/// The id in a field, as it is kept.
+fn id_in(object: View<'_>, name: &str) -> Option<Box<str>> {
+    text(object, name).map(|id| key(&id))
 }
