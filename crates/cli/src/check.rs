@@ -1,24 +1,42 @@
-//! `banister check`: any recorded stream against its protocol.
+//! `banister check`: any recorded or live stream against its protocol.
 //!
-//! Reads JSON lines, JSON documents, arrays and server-sent events, in pieces: memory does not grow with the
-//! recording. Findings go to `out` as they are found, the summary for people goes to `err`. A recording of one
-//! message is one event and is not judged by the order of events.
+//! Reads JSON lines, JSON documents, arrays, server-sent events, JSON-RPC lines and length-prefixed messages, packed or
+//! not, in pieces: memory does not grow with the recording. Findings go to `out` as they are found, the summary for
+//! people goes to `err`. Each input is a stream of its own, and one that cannot be read does not keep the others from
+//! being checked.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::io::{self, IsTerminal as _, Write};
+use std::time::Duration;
 
-use anyhow::{Context, Result};
-use banister_events::check::{self, Checker};
+use anyhow::Result;
+use banister_events::check::Checker;
 use banister_events::event::Protocol;
-use banister_events::finding::{Finding, Severity};
-use banister_events::frame::json::Documents;
-use banister_events::frame::ndjson::Lines;
-use banister_events::frame::{self, sse};
-use banister_events::limits::MESSAGE_BYTES;
-use serde_json::{Value, json};
+use banister_events::finding::{self, Finding, Rule, Severity};
+use banister_events::text;
+use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::rules;
+use self::framing::{Framing, unwrapped};
+use self::human::{Human, frequent, summary};
+use self::input::{Input, is_live, name};
+use self::progress::Progress;
+use self::report::{Report, Tally};
+use self::stream::{Sink, Stream, Unchecked};
+use self::window::{Place, Window};
+use crate::failure::{FAILED, GOOD, REFUSED, USAGE};
+use crate::{env, rules};
+
+mod excerpt;
+mod framing;
+mod human;
+mod input;
+mod json;
+mod junit;
+mod live;
+mod progress;
+mod report;
+mod sarif;
+mod stream;
+mod window;
 
 /// What `banister check` takes.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -26,7 +44,7 @@ pub(crate) struct CheckArgs {
     /// The protocol: aaep, agui or aep; told by the first message if not given
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) protocol: Option<String>,
-    /// Count warnings as errors
+    /// Count warnings as errors, and check the opt-in rules
     #[arg(long)]
     pub(crate) strict: bool,
     /// How findings are printed
@@ -43,86 +61,304 @@ pub(crate) struct CheckArgs {
     pub(crate) deny: Vec<String>,
     /// Print at most this many findings; all are counted
     #[arg(long, value_name = "N")]
-    pub(crate) max: Option<usize>,
-    /// The recording: .jsonl, .json or .sse; - is standard input
-    #[arg(default_value = "-")]
-    pub(crate) input: PathBuf,
+    pub(crate) max: Option<u64>,
+    /// Whether to colour what people read
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
+    pub(crate) color: Color,
+    /// Draw no progress line and no colour
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Stop after this many events
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) events: Option<u64>,
+    /// Recordings, packed or not: .jsonl, .json, .sse; - is standard input; or http://host:port/path
+    #[arg(default_value = "-", value_name = "FILE|URL")]
+    pub(crate) inputs: Vec<String>,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
+}
+
+/// How live endpoints are read.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Live endpoints")]
+pub(crate) struct LiveArgs {
+    /// Send a header, 'Name: value'; @FILE reads headers from a file, one per line
+    #[arg(long, value_name = "HEADER")]
+    pub(crate) header: Vec<String>,
+    /// Stop after this many seconds
+    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) time: Option<Duration>,
+    /// Wait this many seconds for an answer [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+    /// Open an AAEP subscription first; the address ends with /events
+    #[arg(long)]
+    pub(crate) subscribe: bool,
 }
 
 /// How findings are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Two lines per finding
+    /// For people, with the source and the remedy
     #[default]
     Human,
     /// One JSON object
     Json,
+    /// SARIF 2.1.0, for code hosts and editors
+    Sarif,
+    /// `JUnit` XML, for build servers
+    Junit,
 }
 
-/// How much is read at once.
-const PIECE: usize = 64 * 1024;
+/// When to use colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
 
-/// Checks a recording. Returns the exit code: 0 good, 1 errors found, 2 usage, 3 the recording is not readable.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if !time.is_zero() && seconds < 1e9 => Ok(time),
+        _ => Err("not a number of seconds above zero".to_owned()),
+    }
+}
+
+/// What can show an escape sequence.
+#[derive(Debug, Clone, Copy, Default)]
+struct Screen {
+    out: bool,
+    err: bool,
+}
+
+impl Screen {
+    fn real() -> Self {
+        let able = env::TERM.get().is_none_or(|term| term != "dumb");
+        Self { out: able && io::stdout().is_terminal(), err: able && io::stderr().is_terminal() }
+    }
+}
+
+/// Checks the inputs. Returns the exit code: 0 good, 1 errors found, 2 usage, 3 an input is not readable.
 pub(crate) fn run(args: &CheckArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
-    let settings = match Settings::new(args) {
+    run_on(Screen::real(), args, out, err)
+}
+
+fn run_on(
+    screen: Screen,
+    args: &CheckArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8> {
+    let settings = match Settings::new(args, screen) {
         Ok(settings) => settings,
         Err(message) => {
             writeln!(err, "error: {message}")?;
-            return Ok(2);
+            return Ok(USAGE);
         }
     };
-    let from_stdin = args.input.as_os_str() == "-";
-    let file = if from_stdin { None } else { Some(File::open(&args.input)) };
-    let mut input: Box<dyn Read> = match file {
-        None => Box::new(io::stdin().lock()),
-        Some(Ok(file)) => Box::new(file),
-        Some(Err(error)) => {
-            writeln!(err, "error: cannot read {}: {error}", args.input.display())?;
-            return Ok(3);
-        }
+    let report: Box<dyn Report> = match settings.format {
+        Format::Human => Box::new(Human { color: settings.color }),
+        Format::Json => Box::new(json::Json::default()),
+        Format::Sarif => Box::new(sarif::Sarif::new(settings.protocol)),
+        Format::Junit => Box::new(junit::Junit::default()),
     };
-    let mut stream = Stream::new(&settings, out);
-    let mut source = Source::Unknown(Vec::new());
-    let mut piece = vec![0; PIECE];
-    loop {
-        let count = match input.read(&mut piece) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => {
-                writeln!(err, "error: cannot read {}: {error}", args.input.display())?;
-                return Ok(3);
-            }
+    let progress = Progress::new(settings.progress);
+    let mut sink =
+        Sink { settings: &settings, out, err, report, progress, printed: 0, fresh: false };
+    let mut total = Tally::default();
+    let mut code = GOOD;
+    let several = args.inputs.len() > 1;
+    for (index, input) in args.inputs.iter().enumerate() {
+        let printed = sink.printed;
+        let (tally, verdict) = check(input, &mut sink)?;
+        code = code.max(verdict);
+        sink.report.input(sink.out, name(input), &tally)?;
+        sink.out.flush()?;
+        sink.progress.erase(sink.err)?;
+        let label =
+            if several { format!("{}: ", text::one_line(name(input))) } else { String::new() };
+        if let Some(failure) = &tally.failure {
+            writeln!(sink.err, "error: {}: {failure}", text::one_line(name(input)))?;
+        }
+        if tally.events > 0 && tally.protocol.is_some() {
+            writeln!(sink.err, "{label}{}", summary(&tally, sink.printed - printed))?;
+        }
+        total.protocol = match (index, total.protocol == tally.protocol) {
+            (0, _) => tally.protocol,
+            (_, true) => total.protocol,
+            _ => None,
         };
-        source.push(piece.get(..count).unwrap_or_default(), &mut stream)?;
+        total.add(&tally);
     }
-    source.finish(&mut stream)?;
-    stream.finish(err)
+    sink.report.finish(sink.out, &total)?;
+    sink.out.flush()?;
+    if several {
+        writeln!(sink.err, "{} inputs, {}", args.inputs.len(), summary(&total, sink.printed))?;
+    }
+    if let Some(frequent) = frequent(&total) {
+        writeln!(sink.err, "{frequent}")?;
+    }
+    Ok(code)
+}
+
+/// Checks one input; gives its sums and its exit code.
+fn check(input: &str, sink: &mut Sink<'_>) -> Result<(Tally, u8)> {
+    let settings = sink.settings;
+    let mut source = match input::open(input, &settings.live) {
+        Ok(source) => source,
+        Err(failure) => {
+            let failure = Some(failure);
+            return Ok((
+                Tally { protocol: settings.protocol, failure, ..Tally::default() },
+                FAILED,
+            ));
+        }
+    };
+    let name = name(input);
+    let mut stream = Stream::new(sink);
+    if let Some(answer) = source.answer.take() {
+        stream.tally.events += 1;
+        stream.hold(&answer.url, Place::FIRST, Ok(&answer.body))?;
+    }
+    let end = read(name, &mut source, &mut stream)?;
+    let (mut tally, unchecked) = stream.finish(name, end == End::Whole)?;
+    if let End::Failed(failure) = end {
+        tally.failure = Some(failure);
+        return Ok((tally, FAILED));
+    }
+    let (failure, code) = match unchecked {
+        None => return Ok((tally.clone(), if tally.errors > 0 { REFUSED } else { GOOD })),
+        Some(Unchecked::NoEvents) => ("the input has no events".to_owned(), REFUSED),
+        Some(Unchecked::NoProtocol) => {
+            ("cannot tell the protocol of the input; name it with --protocol".to_owned(), USAGE)
+        }
+    };
+    tally.failure = Some(failure);
+    Ok((tally, code))
+}
+
+/// How an input ended.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// All of it was read.
+    Whole,
+    /// We were told to stop.
+    Stopped,
+    Failed(String),
+}
+
+/// Reads an input to its end, or to where it has to stop.
+fn read(name: &str, source: &mut Input, stream: &mut Stream<'_, '_>) -> Result<End> {
+    let most = stream.sink.settings.events.unwrap_or(u64::MAX);
+    let mut framing = Framing::new();
+    let mut window = Window::default();
+    loop {
+        let count = match source.read(window.space()) {
+            Ok(0) if source.stopped.get() => return Ok(End::Stopped),
+            Ok(0) if source.live && framing.unfinished_event() > 0 => {
+                let (held, all) = (framing.unfinished_event(), source.stored.get());
+                return Ok(End::Failed(format!(
+                    "the connection ended after {all} bytes, {held} bytes into a message"
+                )));
+            }
+            Ok(count) => count,
+            Err(failure) => return Ok(End::Failed(failure)),
+        };
+        window.filled(count);
+        let held = if framing.is_known() {
+            None
+        } else if let Some(held) = framing.tell(window.piece(), count == 0) {
+            Some(held)
+        } else {
+            continue;
+        };
+        let mut rest = held.as_deref().unwrap_or(window.piece());
+        loop {
+            let measure = framing.measure();
+            let framed = match framing.read(&mut rest) {
+                Some(framed) => framed,
+                None if count > 0 => break,
+                None => match framing.end() {
+                    Some(framed) => framed,
+                    None => return Ok(End::Whole),
+                },
+            };
+            if let Some(framed) = unwrapped(framed) {
+                stream.message(name, framed, (&window, measure))?;
+            }
+            if stream.tally.events >= most {
+                return Ok(End::Stopped);
+            }
+        }
+        stream.sink.refresh(&stream.tally, source.stored.get())?;
+    }
 }
 
 /// The arguments, understood.
-struct Settings {
+#[derive(Debug)]
+pub(crate) struct Settings {
     protocol: Option<Protocol>,
     strict: bool,
     format: Format,
     allow: Vec<&'static str>,
     deny: Vec<&'static str>,
-    max: usize,
+    max: u64,
+    events: Option<u64>,
+    color: bool,
+    progress: bool,
+    live: live::Options,
 }
 
 impl Settings {
-    fn new(args: &CheckArgs) -> Result<Self, String> {
+    fn new(args: &CheckArgs, screen: Screen) -> Result<Self, String> {
         let codes = |codes: &[String]| -> Result<Vec<&'static str>, String> {
             codes.iter().map(|code| rules::find(code).map(|rule| rule.code)).collect()
         };
+        for input in &args.inputs {
+            usable(input, args.live.subscribe)?;
+        }
+        if args.inputs.iter().filter(|input| *input == "-").count() > 1 {
+            return Err("standard input can be read once only".to_owned());
+        }
+        let protocol = args.protocol.as_deref().map(rules::protocol).transpose()?;
+        let format = if args.json { Format::Json } else { args.format };
         Ok(Self {
-            protocol: args.protocol.as_deref().map(rules::protocol).transpose()?,
+            // Only AAEP has subscriptions.
+            protocol: protocol.or(args.live.subscribe.then_some(Protocol::Aaep)),
             strict: args.strict,
-            format: if args.json { Format::Json } else { args.format },
+            format,
             allow: codes(&args.allow)?,
             deny: codes(&args.deny)?,
-            max: args.max.unwrap_or(usize::MAX),
+            // A rule whose findings were left out would look as if it had been kept.
+            max: args.max.filter(|_| format != Format::Junit).unwrap_or(u64::MAX),
+            events: args.events,
+            color: match args.color {
+                Color::Auto => screen.out && !args.plain && env::NO_COLOR.get().is_none(),
+                Color::Always => true,
+                Color::Never => false,
+            },
+            progress: screen.err && !args.plain && (format == Format::Human || !screen.out),
+            live: live::Options {
+                headers: headers(&args.live.header)?,
+                timeout: args.live.timeout.unwrap_or(Duration::from_secs(10)),
+                time: args.live.time,
+                subscribe: args.live.subscribe,
+            },
         })
+    }
+
+    /// A checker with the rules that are asked for.
+    fn checker(&self, protocol: Protocol) -> Checker {
+        let checker = Checker::new(protocol);
+        let opt_in = |rule: &&'static Rule| rule.opt_in && self.deny.contains(&rule.code);
+        let wanted = self.strict || finding::rules(protocol).iter().any(opt_in);
+        if wanted { checker.strict() } else { checker }
     }
 
     /// How much a finding matters here; none where it is dropped.
@@ -131,7 +367,7 @@ impl Settings {
         if self.deny.contains(&code) {
             return Some(Severity::Error);
         }
-        if self.allow.contains(&code) {
+        if self.allow.contains(&code) || finding.rule.opt_in && !self.strict {
             return None;
         }
         match finding.rule.severity {
@@ -141,313 +377,54 @@ impl Settings {
     }
 }
 
-/// What the bytes look like.
-enum Source {
-    /// Too few bytes to tell.
-    Unknown(Vec<u8>),
-    Lines(Lines),
-    Documents(Documents),
-    Sse(sse::Parser),
-}
-
-impl Source {
-    fn push(&mut self, bytes: &[u8], stream: &mut Stream<'_>) -> Result<()> {
-        if let Self::Unknown(held) = self {
-            held.extend_from_slice(bytes);
-            let Some(found) = sniff(held, false) else {
-                return Ok(());
-            };
-            let held = std::mem::take(held);
-            *self = found;
-            return self.read(without_mark(&held), stream);
-        }
-        self.read(bytes, stream)
-    }
-
-    fn read(&mut self, bytes: &[u8], stream: &mut Stream<'_>) -> Result<()> {
-        match self {
-            Self::Unknown(_) => {}
-            Self::Lines(lines) => {
-                lines.push(bytes);
-                while let Some((number, line)) = lines.next() {
-                    stream.message(number, line)?;
-                }
-            }
-            Self::Documents(documents) => {
-                let mut complete = Vec::new();
-                documents.push(bytes, |document| complete.push(document));
-                for (line, document) in complete {
-                    stream.message(line, document.as_deref().map_err(|error| *error))?;
-                }
-            }
-            Self::Sse(parser) => {
-                let pushed = parser.push(bytes);
-                while let Some(message) = parser.next() {
-                    stream.message(message.line, Ok(message.data.as_bytes()))?;
-                }
-                if let Err(error) = pushed {
-                    stream.message(0, Err(error))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(mut self, stream: &mut Stream<'_>) -> Result<()> {
-        if let Self::Unknown(held) = &mut self {
-            let held = std::mem::take(held);
-            self = sniff(&held, true).unwrap_or_else(|| Self::Lines(Lines::new(MESSAGE_BYTES)));
-            self.read(without_mark(&held), stream)?;
-        }
-        match &mut self {
-            Self::Unknown(_) => {}
-            Self::Lines(lines) => {
-                lines.finish();
-                self.read(&[], stream)?;
-            }
-            Self::Documents(documents) => {
-                if let Some((line, document)) = documents.finish() {
-                    stream.message(line, document.as_deref().map_err(|error| *error))?;
-                }
-            }
-            Self::Sse(parser) => {
-                if let Some(message) = parser.finish() {
-                    stream.message(message.line, Ok(message.data.as_bytes()))?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn without_mark(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes)
-}
-
-/// Tells the format from the first bytes; none where more are needed.
-fn sniff(held: &[u8], all: bool) -> Option<Source> {
-    let text = without_mark(held).trim_ascii_start();
-    match text.first()? {
-        b'[' => Some(Source::Documents(Documents::new(MESSAGE_BYTES))),
-        b'{' => {
-            // A document that goes on after its first line is laid out for people: not JSON lines.
-            let end = text.iter().position(|byte| *byte == b'\n');
-            if end.is_none() && !all && text.len() <= MESSAGE_BYTES {
-                return None;
-            }
-            let line = text.get(..end.unwrap_or(text.len())).unwrap_or_default();
-            let goes_on = serde_json::from_slice::<serde::de::IgnoredAny>(line)
-                .is_err_and(|error| error.is_eof());
-            Some(if goes_on && end.is_some() {
-                Source::Documents(Documents::new(MESSAGE_BYTES))
+/// Says what is wrong with an input's name before anything is read.
+fn usable(input: &str, subscribe: bool) -> Result<(), String> {
+    let shown = text::one_line(input);
+    for scheme in ["https://", "wss://", "ws://"] {
+        if input.starts_with(scheme) {
+            let instead = if scheme == "https://" {
+                format!("curl -N {shown} | banister check -")
             } else {
-                Source::Lines(Lines::new(MESSAGE_BYTES))
-            })
-        }
-        _ => Some(Source::Sse(sse::Parser::new(MESSAGE_BYTES))),
-    }
-}
-
-/// How many messages may pass before one has to tell its protocol: they are held until then.
-const PATIENCE: usize = 4;
-
-/// The stream of messages, and what is known of it.
-struct Stream<'a> {
-    report: Report<'a>,
-    checker: Option<(Protocol, Checker)>,
-    /// Messages that came before the protocol was known.
-    held: Vec<(u64, Result<Vec<u8>, frame::Error>)>,
-    /// What is wrong with the first message's place, which counts only if another follows.
-    first: Option<(u64, Vec<Finding>)>,
-    events: u64,
-}
-
-impl<'a> Stream<'a> {
-    fn new(settings: &'a Settings, out: &'a mut dyn Write) -> Self {
-        let report =
-            Report { settings, out, errors: 0, warnings: 0, notes: 0, printed: 0, open: false };
-        let checker = settings.protocol.map(|protocol| (protocol, Checker::new(protocol)));
-        Self { report, checker, held: Vec::new(), first: None, events: 0 }
-    }
-
-    fn message(&mut self, line: u64, bytes: Result<&[u8], frame::Error>) -> Result<()> {
-        self.events += 1;
-        if self.checker.is_some() {
-            return self.check(line, bytes);
-        }
-        if self.held.len() >= PATIENCE {
-            return Ok(());
-        }
-        let message = bytes.ok().and_then(|bytes| serde_json::from_slice::<Value>(bytes).ok());
-        let Some(protocol) = message.as_ref().and_then(Protocol::sniff) else {
-            self.held.push((line, bytes.map(<[u8]>::to_vec)));
-            return Ok(());
-        };
-        self.checker = Some((protocol, Checker::new(protocol)));
-        for (line, held) in std::mem::take(&mut self.held) {
-            self.check(line, held.as_deref().map_err(|error| *error))?;
-        }
-        self.check(line, bytes)
-    }
-
-    fn check(&mut self, line: u64, bytes: Result<&[u8], frame::Error>) -> Result<()> {
-        let Some((protocol, checker)) = &mut self.checker else {
-            return Ok(());
-        };
-        let protocol = *protocol;
-        if let Some((line, findings)) = self.first.take() {
-            self.report.all(protocol, Some(line), &findings)?;
-        }
-        let message = match bytes {
-            Ok(bytes) => check::parse(protocol, bytes),
-            Err(error) => Err(check::unframed(protocol, error)),
-        };
-        let (findings, order) = match message {
-            Ok(message) => (check::event(protocol, &message), checker.order(&message)),
-            Err(finding) => (vec![finding], Vec::new()),
-        };
-        let line_known = Some(line).filter(|line| *line > 0);
-        self.report.all(protocol, line_known, &findings)?;
-        if self.events == 1 {
-            self.first = Some((line, order));
-            return Ok(());
-        }
-        self.report.all(protocol, line_known, &order)
-    }
-
-    fn finish(mut self, err: &mut dyn Write) -> Result<u8> {
-        let Some((protocol, checker)) = &mut self.checker else {
-            let (message, code) = match self.events {
-                0 => ("the input has no events", 1),
-                _ => ("cannot tell the protocol of the input; name it with --protocol", 2),
+                "websocat or another client's output | banister check -".to_owned()
             };
-            writeln!(err, "error: {message}")?;
-            return Ok(code);
-        };
-        let protocol = *protocol;
-        if self.events > 1 {
-            let findings = checker.finish();
-            self.report.all(protocol, None, &findings)?;
+            return Err(format!("{scheme} addresses are not read; pipe them in: {instead}"));
         }
-        if self.events == 0 {
-            writeln!(err, "error: the input has no events")?;
-        }
-        self.report.finish(protocol, self.events, err)?;
-        Ok(u8::from(self.report.errors > 0 || self.events == 0))
     }
+    let path = input.split(['?', '#']).next().unwrap_or_default();
+    if subscribe && !(is_live(input) && path.ends_with("/events")) {
+        return Err(format!("--subscribe needs an address that ends with /events, not {shown}"));
+    }
+    Ok(())
 }
 
-/// Prints and counts findings.
-struct Report<'a> {
-    settings: &'a Settings,
-    out: &'a mut dyn Write,
-    errors: u64,
-    warnings: u64,
-    notes: u64,
-    printed: usize,
-    /// Whether the JSON object was begun.
-    open: bool,
+/// Reads headers as they stand on the command line. What is wrong is said without the value: it may be a secret.
+fn headers(given: &[String]) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for header in given {
+        let Some(path) = header.strip_prefix('@') else {
+            add_header(&mut headers, header)?;
+            continue;
+        };
+        let content = std::fs::read_to_string(path).map_err(|error| {
+            format!("cannot read headers from {}: {error}", text::one_line(path))
+        })?;
+        for line in content.lines().filter(|line| !line.trim().is_empty()) {
+            add_header(&mut headers, line)?;
+        }
+    }
+    Ok(headers)
 }
 
-impl Report<'_> {
-    fn all(&mut self, protocol: Protocol, line: Option<u64>, findings: &[Finding]) -> Result<()> {
-        for finding in findings {
-            let Some(severity) = self.settings.severity(finding) else {
-                continue;
-            };
-            match severity {
-                Severity::Error => self.errors += 1,
-                Severity::Warning => self.warnings += 1,
-                Severity::Note => self.notes += 1,
-            }
-            if self.printed >= self.settings.max {
-                continue;
-            }
-            match self.settings.format {
-                Format::Human => self.human(severity, line, finding)?,
-                Format::Json => self.json(protocol, severity, line, finding)?,
-            }
-            self.printed += 1;
-        }
-        Ok(())
-    }
-
-    fn human(&mut self, severity: Severity, line: Option<u64>, finding: &Finding) -> Result<()> {
-        let place = match (line, finding.pointer.as_str()) {
-            (Some(line), "") => format!("line {line}"),
-            (Some(line), pointer) => format!("line {line}, {pointer}"),
-            (None, "") => "end of input".to_owned(),
-            (None, pointer) => pointer.to_owned(),
-        };
-        let code = finding.rule.code;
-        writeln!(self.out, "{}[{code}] {place}: {}", severity.name(), finding.message)?;
-        writeln!(self.out, "  help: {}", finding.rule.remedy)?;
-        Ok(())
-    }
-
-    fn json(
-        &mut self,
-        protocol: Protocol,
-        severity: Severity,
-        line: Option<u64>,
-        finding: &Finding,
-    ) -> Result<()> {
-        let comma = if self.printed > 0 { "," } else { "" };
-        self.begin(protocol)?;
-        let row = json!({
-            "code": finding.rule.code,
-            "severity": severity,
-            "line": line,
-            "pointer": finding.pointer,
-            "message": finding.message,
-            "remedy": finding.rule.remedy,
-        });
-        write!(self.out, "{comma}{row}").context("cannot write findings")
-    }
-
-    /// Begins the JSON object: it is written as findings come, so that none has to be held.
-    fn begin(&mut self, protocol: Protocol) -> Result<()> {
-        if !std::mem::replace(&mut self.open, true) {
-            let protocol = protocol.name();
-            write!(
-                self.out,
-                r#"{{"schema":"banister.check/v1","protocol":"{protocol}","findings":["#
-            )?;
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, protocol: Protocol, events: u64, err: &mut dyn Write) -> Result<()> {
-        let Self { errors, warnings, notes, .. } = *self;
-        if self.settings.format == Format::Json {
-            self.begin(protocol)?;
-            writeln!(
-                self.out,
-                r#"],"events":{events},"errors":{errors},"warnings":{warnings},"notes":{notes}}}"#
-            )?;
-            return Ok(());
-        }
-        let counts = [count(errors, "error"), count(warnings, "warning"), count(notes, "note")];
-        let shown = if notes > 0 {
-            counts.join(", ")
-        } else {
-            counts.get(..2).unwrap_or(&counts).join(", ")
-        };
-        let all = errors + warnings + notes;
-        let more = match u64::try_from(self.printed) {
-            Ok(printed) if printed < all => format!(" ({printed} of {all} shown)"),
-            _ => String::new(),
-        };
-        // The findings first: they may be waiting in a buffer.
-        self.out.flush()?;
-        writeln!(err, "{}, {}: {shown}{more}", count(events, "event"), protocol.title())?;
-        Ok(())
-    }
-}
-
-fn count(number: u64, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
+fn add_header(headers: &mut HeaderMap, line: &str) -> Result<(), String> {
+    let wrong = || "a header is written 'Name: value'".to_owned();
+    let (name, value) = line.split_once(':').ok_or_else(wrong)?;
+    let name = HeaderName::try_from(name.trim()).map_err(|_| wrong())?;
+    let mut value = HeaderValue::try_from(value.trim()).map_err(|_| {
+        format!("the value of header {name} has characters that a header cannot carry")
+    })?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-use std::path::Path;
+use banister_events::frame::sse;
+use banister_events::limits::MESSAGE_BYTES;
+use serde_json::{Value, json as value};
 
 use super::*;
 
@@ -11,9 +13,15 @@ struct Outcome {
 fn check_with(args: &CheckArgs, content: &[u8]) -> Outcome {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), content).unwrap();
-    let args = CheckArgs { input: file.path().to_owned(), ..args.clone() };
+    let name = file.path().to_str().unwrap().to_owned();
+    let outcome = run_with(&CheckArgs { inputs: vec![name.clone()], ..args.clone() });
+    let plain = |text: &str| text.replace(&name, "FILE");
+    Outcome { code: outcome.code, out: plain(&outcome.out), err: plain(&outcome.err) }
+}
+
+fn run_with(args: &CheckArgs) -> Outcome {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = run(&args, &mut out, &mut err).unwrap();
+    let code = run_on(Screen::default(), args, &mut out, &mut err).unwrap();
     Outcome { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 
@@ -49,7 +57,10 @@ fn a_good_recording_is_good_in_every_layout() {
     for content in [GOOD, &array, &pretty, &sse, &marked, &GOOD.replace('\n', "\r\n")] {
         let outcome = check(content);
         assert_eq!((outcome.code, outcome.out.as_str()), (0, ""), "{content}");
-        assert_eq!(outcome.err, "2 events, AG-UI 1.0: 0 errors, 0 warnings\n", "{content}");
+        assert_eq!(
+            outcome.err, "2 events, AG-UI 1.0: 0 errors, 0 warnings, 0 notes\n",
+            "{content}"
+        );
     }
 }
 
@@ -59,12 +70,58 @@ fn findings_go_out_with_place_and_remedy_and_the_summary_goes_to_people() {
     assert_eq!(outcome.code, 1);
     assert_eq!(
         outcome.out,
-        "warning[AGUI-EVT-11] line 1, /protocolVersion: the run declares no protocolVersion\n  \
-         help: Add \"protocolVersion\": \"1.0\".\n\
-         error[AGUI-SEQ-16] line 3, /stepName: no step \"s\" is open\n  \
-         help: Send STEP_STARTED with the same stepName and subagentRunId first.\n"
+        r#"warning[AGUI-EVT-11]: the run declares no protocolVersion
+ --> FILE:1:1 /protocolVersion
+  |
+1 | {"type":"RUN_STARTED","threadId":"t","runId":"r"}
+  | ^
+  = help: Add "protocolVersion": "1.0".
+
+error[AGUI-SEQ-16]: no step "s" is open
+ --> FILE:3:36 /stepName
+  |
+3 | {"type":"STEP_FINISHED","stepName":"s"}
+  |                                    ^^^
+  = help: Send STEP_STARTED with the same stepName and subagentRunId first.
+
+"#
     );
-    assert_eq!(outcome.err, "3 events, AG-UI 1.0: 1 error, 1 warning\n");
+    assert_eq!(
+        outcome.err,
+        "3 events, AG-UI 1.0: 1 error, 1 warning, 0 notes\n\
+         most frequent: AGUI-EVT-11 (1), AGUI-SEQ-16 (1)\n"
+    );
+}
+
+#[test]
+fn colour_repeats_what_the_words_say() {
+    let always = CheckArgs { color: Color::Always, ..CheckArgs::default() };
+    let painted = check_with(&always, BAD.as_bytes()).out;
+    assert!(painted.contains("\u{1b}[1;31merror[AGUI-SEQ-16]\u{1b}[0m"), "{painted}");
+    let mut plain = String::new();
+    for part in painted.split('\u{1b}') {
+        let escape = part.strip_prefix('[').and_then(|part| part.split_once('m'));
+        plain.push_str(escape.map_or(part, |(_, rest)| rest));
+    }
+    assert_eq!(plain, check(BAD).out);
+}
+
+#[test]
+fn a_terminal_gets_colour_and_progress_and_nobody_else() {
+    let screen = Screen { out: true, err: true };
+    let of = |args: CheckArgs, screen: Screen| {
+        let settings = Settings::new(&args, screen).unwrap();
+        (settings.color, settings.progress)
+    };
+    let args = CheckArgs::default;
+    assert!(of(args(), screen).1);
+    assert_eq!(of(args(), Screen::default()), (false, false));
+    assert_eq!(of(CheckArgs { plain: true, ..args() }, screen), (false, false));
+    assert_eq!(of(CheckArgs { color: Color::Always, ..args() }, Screen::default()), (true, false));
+    assert_eq!(of(CheckArgs { color: Color::Never, ..args() }, screen), (false, true));
+    let json = CheckArgs { json: true, ..args() };
+    assert!(!of(json.clone(), screen).1, "the line would stand in the data");
+    assert!(of(json, Screen { out: false, err: true }).1);
 }
 
 #[test]
@@ -72,18 +129,23 @@ fn json_is_one_object_with_every_finding() {
     let outcome =
         check_with(&CheckArgs { format: Format::Json, ..CheckArgs::default() }, BAD.as_bytes());
     let report: Value = serde_json::from_str(&outcome.out).unwrap();
-    assert_eq!((outcome.code, outcome.err.as_str()), (1, ""));
+    assert_eq!(outcome.code, 1);
     assert_eq!(report["schema"], "banister.check/v1");
     assert_eq!(report["protocol"], "agui");
     assert_eq!(
         (&report["events"], &report["errors"], &report["warnings"]),
-        (&json!(3), &json!(1), &json!(1))
+        (&value!(3), &value!(1), &value!(1))
     );
     assert_eq!(report["findings"][1]["code"], "AGUI-SEQ-16");
-    assert_eq!(report["findings"][1]["line"], 3);
+    let place = ["file", "line", "column", "offset", "pointer"];
+    assert_eq!(
+        place.map(|name| report["findings"][1][name].clone()),
+        [value!("FILE"), value!(3), value!(36), value!(86), value!("/stepName")]
+    );
+    assert_eq!(report["files"][0]["events"], 3);
     let good =
         check_with(&CheckArgs { format: Format::Json, ..CheckArgs::default() }, GOOD.as_bytes());
-    assert_eq!(serde_json::from_str::<Value>(&good.out).unwrap()["findings"], json!([]));
+    assert_eq!(serde_json::from_str::<Value>(&good.out).unwrap()["findings"], value!([]));
 }
 
 #[test]
@@ -109,10 +171,23 @@ fn strict_allow_and_deny_change_what_counts() {
 }
 
 #[test]
+fn opt_in_rules_are_checked_where_they_are_asked_for() {
+    let rule = finding::rules(Protocol::Aaep).into_iter().find(|rule| rule.opt_in).unwrap();
+    let of = |args: CheckArgs| {
+        Settings::new(&args, Screen::default()).unwrap().severity(&rule.at("", "noisy"))
+    };
+    let deny = vec![rule.code.to_owned()];
+    assert_eq!(of(CheckArgs::default()), None);
+    assert_eq!(of(CheckArgs { strict: true, ..CheckArgs::default() }), Some(Severity::Error));
+    assert_eq!(of(CheckArgs { deny, ..CheckArgs::default() }), Some(Severity::Error));
+}
+
+#[test]
 fn max_bounds_what_is_printed_not_what_is_counted() {
     let outcome = check_with(&CheckArgs { max: Some(1), ..CheckArgs::default() }, BAD.as_bytes());
-    assert_eq!((outcome.code, outcome.out.lines().count()), (1, 2));
-    assert_eq!(outcome.err, "3 events, AG-UI 1.0: 1 error, 1 warning (1 of 2 shown)\n");
+    assert_eq!((outcome.code, outcome.out.matches("= help").count()), (1, 1));
+    let summary = "3 events, AG-UI 1.0: 1 error, 1 warning, 0 notes (1 of 2 shown)\n";
+    assert!(outcome.err.starts_with(summary), "{}", outcome.err);
 }
 
 #[test]
@@ -123,26 +198,150 @@ fn wrong_use_is_told_apart_from_a_bad_recording() {
     assert!(unknown.err.contains("did you mean AGUI-SEQ-16?"), "{}", unknown.err);
     assert_eq!(of(CheckArgs { protocol: Some("http".into()), ..CheckArgs::default() }).code, 2);
     assert_eq!(check("{\"a\":1}\n{\"b\":2}\n").code, 2);
-    let late = "{\"a\":1}\n".repeat(9) + GOOD;
+    let late = "{\"a\":1}\n".repeat(20) + GOOD;
     assert_eq!(check(&late).code, 2, "messages nobody looked at must not pass");
-    let mut err = Vec::new();
-    let args =
-        CheckArgs { input: Path::new("/nowhere/at/all.jsonl").into(), ..CheckArgs::default() };
-    assert_eq!(run(&args, &mut Vec::new(), &mut err).unwrap(), 3);
-    assert!(
-        String::from_utf8(err).unwrap().starts_with("error: cannot read /nowhere/at/all.jsonl: ")
-    );
+    for (input, hint) in [
+        ("https://h/events", "curl -N https://h/events | banister check -"),
+        ("ws://h/ws", "| banister check -"),
+        ("wss://h/ws", "| banister check -"),
+    ] {
+        let outcome = run_with(&CheckArgs { inputs: vec![input.into()], ..CheckArgs::default() });
+        assert_eq!(outcome.code, 2);
+        assert!(outcome.err.contains(hint), "{}", outcome.err);
+    }
+    let twice = CheckArgs { inputs: vec!["-".into(), "-".into()], ..CheckArgs::default() };
+    assert_eq!(run_with(&twice).code, 2);
+    for input in ["a.jsonl", "http://h:1/stream"] {
+        let live = LiveArgs { subscribe: true, ..LiveArgs::default() };
+        let subscribe = CheckArgs { live, inputs: vec![input.into()], ..CheckArgs::default() };
+        assert_eq!(run_with(&subscribe).code, 2);
+    }
 }
 
 #[test]
 fn an_empty_recording_is_an_error_that_says_so() {
-    for content in ["", "\n \n", "just words\n", ": comment\n\n"] {
+    for content in ["", "\n \n", ": comment\n\n", "[]"] {
         for protocol in [None, Some("aep".to_owned())] {
             let outcome =
                 check_with(&CheckArgs { protocol, ..CheckArgs::default() }, content.as_bytes());
             assert_eq!(outcome.code, 1, "{content:?}");
             assert!(outcome.err.contains("no events"), "{}", outcome.err);
         }
+    }
+    assert!(check("just words\n").err.contains("no events"));
+    let told = CheckArgs { protocol: Some("aep".into()), ..CheckArgs::default() };
+    assert!(check_with(&told, b"just words\n").out.contains("FILE:1:1"));
+}
+
+#[test]
+fn each_input_is_a_stream_of_its_own_and_a_missing_one_stops_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("good"), GOOD).unwrap();
+    std::fs::write(path("bad"), BAD).unwrap();
+    let aep = r#"{"aep_version":"0.1"}"#;
+    std::fs::write(path("aep"), aep).unwrap();
+    let of = |names: &[&str]| {
+        let inputs = names.iter().map(|name| path(name)).collect();
+        run_with(&CheckArgs { inputs, json: true, ..CheckArgs::default() })
+    };
+    assert_eq!(of(&["good", "good"]).code, 0, "the same run may start in each");
+    let outcome = of(&["good", "missing", "bad", "aep"]);
+    assert_eq!(outcome.code, 3);
+    let report: Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!(report["protocol"], Value::Null, "they do not share one");
+    assert_eq!(report["events"], 6);
+    let protocols: Vec<&Value> =
+        report["files"].as_array().unwrap().iter().map(|file| &file["protocol"]).collect();
+    assert_eq!(protocols, [&value!("agui"), &Value::Null, &value!("agui"), &value!("aep")]);
+    assert!(report["files"][1]["failure"].is_string());
+    assert_eq!(report["findings"][0]["file"], path("bad"));
+    assert!(outcome.err.contains("4 inputs, 6 events: "), "{}", outcome.err);
+}
+
+#[test]
+fn sarif_names_rules_and_places() {
+    let args = CheckArgs { format: Format::Sarif, ..CheckArgs::default() };
+    for (content, results) in [(BAD, 2), (GOOD, 0), ("", 0)] {
+        let outcome = check_with(&args, content.as_bytes());
+        let log: Value = serde_json::from_str(&outcome.out).unwrap();
+        assert_eq!(log["version"], "2.1.0");
+        let run = &log["runs"][0];
+        assert_eq!(run["results"].as_array().unwrap().len(), results);
+        assert_eq!(run["invocations"][0]["executionSuccessful"], !content.is_empty());
+        let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+        for result in run["results"].as_array().unwrap() {
+            let rule = rules.iter().find(|rule| rule["id"] == result["ruleId"]).unwrap();
+            assert!(!rule["help"]["text"].as_str().unwrap().is_empty());
+        }
+        if results > 0 {
+            let result = &run["results"][1];
+            let region = &result["locations"][0]["physicalLocation"]["region"];
+            let expected =
+                value!({"startLine": 3, "startColumn": 36, "byteOffset": 86, "byteLength": 3});
+            assert_eq!(region, &expected);
+            let pointer = &result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"];
+            assert_eq!((&result["level"], pointer), (&value!("error"), &value!("/stepName")));
+        }
+    }
+}
+
+#[test]
+fn junit_has_a_case_per_rule_and_holds_a_bounded_number_of_findings() {
+    let args = CheckArgs { format: Format::Junit, max: Some(1), ..CheckArgs::default() };
+    let step = "{\"type\":\"STEP_FINISHED\",\"stepName\":\"<s>\"}\n";
+    let outcome =
+        check_with(&args, BAD.replace("\n\n", &format!("\n{}", step.repeat(150))).as_bytes());
+    let rules = finding::rules(Protocol::Agui).len();
+    assert_eq!(outcome.out.matches("<testcase ").count(), rules);
+    assert!(outcome.out.contains(&format!("tests=\"{rules}\" failures=\"1\" errors=\"0\"")));
+    assert_eq!(outcome.out.matches("error: FILE:").count(), 100);
+    assert!(outcome.out.contains("and 51 more\n"), "{}", outcome.out);
+    assert!(outcome.out.contains("no step &quot;&lt;s&gt;&quot; is open"));
+    assert!(outcome.out.ends_with("</testsuites>\n"));
+    let empty = check_with(&args, b"");
+    assert!(empty.out.contains("<error message=\"the input has no events\"/>"), "{}", empty.out);
+}
+
+#[test]
+fn packed_recordings_are_unpacked_whatever_their_name() {
+    use flate2::write::GzEncoder;
+    let pack = |text: &str| {
+        let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap()
+    };
+    let (first, second) = GOOD.split_at(30);
+    let members = [pack(first), pack(second)].concat();
+    let outcome = check_with(&CheckArgs::default(), &members);
+    assert_eq!(outcome.code, 0, "{}", outcome.err);
+    assert_eq!(outcome.err, "2 events, AG-UI 1.0: 0 errors, 0 warnings, 0 notes\n");
+    let truncated = &pack(BAD)[..60];
+    let outcome = check_with(&CheckArgs::default(), truncated);
+    assert_eq!(outcome.code, 3);
+    assert!(outcome.err.contains("truncated: it ends after 60 bytes"), "{}", outcome.err);
+}
+
+#[test]
+fn a_check_that_was_told_to_stop_does_not_complain_about_the_end() {
+    let args = CheckArgs { events: Some(2), ..CheckArgs::default() };
+    let outcome = check_with(&args, BAD.replace("STEP_FINISHED", "STEP_STARTED").as_bytes());
+    assert_eq!(outcome.code, 0, "{}", outcome.out);
+    assert!(outcome.err.starts_with("2 events, "), "{}", outcome.err);
+}
+
+#[test]
+fn headers_are_read_from_the_line_and_from_a_file_and_never_shown() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "Authorization: Bearer s3cret\n\nX-Two:2\n").unwrap();
+    let from_file = format!("@{}", file.path().display());
+    let found = headers(&["X-One: 1".into(), from_file]).unwrap();
+    assert_eq!(found.len(), 3);
+    assert_eq!(found["authorization"], "Bearer s3cret");
+    assert!(!format!("{found:?}").contains("s3cret"));
+    for wrong in ["s3cret", "X: s3cret\u{0}", "a b: s3cret", "@/nowhere/at/all"] {
+        let error = headers(&[wrong.into()]).unwrap_err();
+        assert!(!error.contains("s3cret"), "{error}");
     }
 }
 
@@ -151,11 +350,12 @@ fn a_broken_line_is_a_finding_and_the_rest_is_read() {
     let outcome = check(&format!("{{\"type\": oops}}\n{GOOD}"));
     assert_eq!(outcome.code, 1);
     assert!(
-        outcome.out.starts_with("error[AGUI-EVT-01] line 1: the message is not JSON"),
+        outcome.out.starts_with("error[AGUI-EVT-01]: the message is not JSON"),
         "{}",
         outcome.out
     );
-    assert_eq!(outcome.err, "3 events, AG-UI 1.0: 1 error, 0 warnings\n");
+    assert!(outcome.out.contains(" --> FILE:1:10\n"), "{}", outcome.out);
+    assert_eq!(outcome.err, "3 events, AG-UI 1.0: 1 error, 0 warnings, 0 notes\n");
 }
 
 #[test]
@@ -163,7 +363,8 @@ fn a_stream_cut_off_is_reported_at_its_end() {
     let outcome =
         check(&format!("{}\n{{\"type\":\"RAW\",\"event\":1}}", GOOD.lines().next().unwrap()));
     assert_eq!(outcome.code, 1);
-    assert!(outcome.out.starts_with("error[AGUI-SEQ-26] end of input: "), "{}", outcome.out);
+    assert!(outcome.out.starts_with("error[AGUI-SEQ-26]: "), "{}", outcome.out);
+    assert!(outcome.out.contains(" --> FILE: end of input\n"), "{}", outcome.out);
 }
 
 #[test]

@@ -15,6 +15,10 @@ pub(crate) const DATA_HOME: Variable = Variable("XDG_DATA_HOME");
 pub(crate) const RUNTIME_DIR: Variable = Variable("XDG_RUNTIME_DIR");
 /// What is logged, such as `info` or `banister_gateway=debug`.
 pub(crate) const LOG: Variable = Variable("BANISTER_LOG");
+/// Set to anything, no colour is used.
+pub(crate) const NO_COLOR: Variable = Variable("NO_COLOR");
+/// The kind of terminal; `dumb` ones know no escape sequences.
+pub(crate) const TERM: Variable = Variable("TERM");
 
 impl Variable {
     /// Its value, if it has one that is text and not empty.

@@ -18,6 +18,7 @@ mod log;
 mod place;
 mod print;
 mod rules;
+mod schema;
 mod serve;
 mod token;
 
@@ -39,10 +40,12 @@ enum Command {
     Inbox(inbox::InboxArgs),
     /// Answer what is waiting on you
     Answer(answer::AnswerArgs),
-    /// Check a recorded stream against its protocol
+    /// Check a recorded or live stream against its protocol
     Check(check::CheckArgs),
     /// List the rules that streams are checked against
     Rules(rules::RulesArgs),
+    /// Print the JSON Schemas of a protocol
+    Schema(schema::SchemaArgs),
     /// Read and verify the journal
     Log(log::LogArgs),
     /// Make a login link for the browser
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Answer(args) => answer::run(&args),
         Command::Check(args) => print::with(|out, err| check::run(&args, out, err)),
         Command::Rules(args) => print::with(|out, err| rules::run(&args, out, err)),
+        Command::Schema(args) => print::with(|out, err| schema::run(&args, out, err)),
         Command::Log(args) => log::run(&args),
         Command::Token(args) => token::run(&args),
         Command::Hook(args) => hook::run(&args),

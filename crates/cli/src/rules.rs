@@ -77,7 +77,7 @@ pub(crate) fn find(code: &str) -> Result<&'static Rule, String> {
 }
 
 /// How many letters have to change to turn one text into the other.
-fn distance(left: &str, right: &str) -> usize {
+pub(crate) fn distance(left: &str, right: &str) -> usize {
     // Longer input is no code; its distance is only needed to be large.
     const LONGEST: usize = 64;
     let right: Vec<char> = right.chars().collect();
@@ -99,6 +99,7 @@ fn as_json(of: Protocol, rule: &Rule) -> Value {
         "protocol": of,
         "code": rule.code,
         "severity": rule.severity,
+        "opt_in": rule.opt_in,
         "binds": rule.binds,
         "text": rule.text,
         "remedy": rule.remedy,
@@ -117,7 +118,7 @@ fn table(out: &mut dyn Write, rules: &[(Protocol, &Rule)]) -> Result<()> {
     let width = rules.iter().map(|(_, rule)| rule.code.len()).max().unwrap_or(0);
     writeln!(out, "{:width$}  {:7}  {:10}  RULE", "CODE", "LEVEL", "BINDS")?;
     for (_, rule) in rules {
-        let level = rule.severity.name();
+        let level = if rule.opt_in { "opt-in" } else { rule.severity.name() };
         writeln!(out, "{:width$}  {level:7}  {:10}  {}", rule.code, binds(rule), rule.text)?;
     }
     Ok(())
@@ -125,7 +126,8 @@ fn table(out: &mut dyn Write, rules: &[(Protocol, &Rule)]) -> Result<()> {
 
 fn details(out: &mut dyn Write, of: Protocol, rule: &Rule) -> Result<()> {
     writeln!(out, "{}  {}", rule.code, of.title())?;
-    writeln!(out, "level:  {}", rule.severity.name())?;
+    let opt_in = if rule.opt_in { ", opt-in: checked with --strict or --deny" } else { "" };
+    writeln!(out, "level:  {}{opt_in}", rule.severity.name())?;
     writeln!(out, "binds:  {}", binds(rule))?;
     writeln!(out, "rule:   {}", rule.text)?;
     writeln!(out, "remedy: {}", rule.remedy)?;

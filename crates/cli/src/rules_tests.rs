@@ -32,6 +32,20 @@ fn one_rule_is_shown_in_full() {
 }
 
 #[test]
+fn an_opt_in_rule_says_so() {
+    let (_, rule) = all_rules().into_iter().find(|(_, rule)| rule.opt_in).unwrap();
+    let code = Some(rule.code.to_owned());
+    let (_, out, _) = rules(&RulesArgs { code: code.clone(), ..RulesArgs::default() });
+    assert!(out.contains("opt-in: checked with --strict or --deny\n"), "{out}");
+    let (_, out, _) = rules(&RulesArgs { code, json: true, ..RulesArgs::default() });
+    let value: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(value["rules"][0]["opt_in"], true);
+    let (_, out, _) = rules(&RulesArgs::default());
+    let row = out.lines().find(|line| line.starts_with(rule.code)).unwrap();
+    assert!(row.contains(" opt-in "), "{row}");
+}
+
+#[test]
 fn unknown_names_are_usage_errors_with_a_hint() {
     for (args, hint) in [
         (

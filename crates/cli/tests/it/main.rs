@@ -10,6 +10,8 @@
 )]
 
 mod bad_input; // whatever comes in, the strictest answer goes out
+mod check_bad_input; // what is no stream, or a broken one
+mod check_live; // endpoints that answer, hang, or hang up
 mod commands; // help, usage, exit codes
 mod demo; // the newcomer's minute
 mod doors; // who may come in

@@ -1,0 +1,346 @@
+//! A live endpoint as something to read from: HTTP without TLS, one answer, streamed.
+//!
+//! It follows no redirect, and sends the headers it was given to no other host: they may hold a secret. Whatever the
+//! other side does, opening ends within the timeout; after that a stream may be as quiet as it likes.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use banister_events::text;
+use bytes::{Buf as _, Bytes};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HOST, LOCATION};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+/// What is read of an answer that is no stream.
+const LARGEST_ANSWER: usize = 1024 * 1024;
+/// What is shown of it.
+const LONGEST_WORD: usize = 200;
+
+/// How an endpoint is read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) headers: HeaderMap,
+    /// How long to wait for the head of an answer.
+    pub(crate) timeout: Duration,
+    /// How long to read.
+    pub(crate) time: Option<Duration>,
+    /// Whether to open an AAEP subscription first.
+    pub(crate) subscribe: bool,
+}
+
+/// The answer to a subscription.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) url: String,
+    pub(crate) body: Bytes,
+}
+
+/// A stream as it arrives.
+pub(crate) struct Live {
+    runtime: Runtime,
+    body: Incoming,
+    /// What arrived and was not read yet.
+    left: Bytes,
+    time_up: Option<Pin<Box<tokio::time::Sleep>>>,
+    interrupt: Pin<Box<dyn Future<Output = io::Result<()>>>>,
+    stopped: Rc<Cell<bool>>,
+    _connection: JoinSet<()>,
+}
+
+/// Opens an endpoint; says what is wrong where that cannot be done.
+pub(crate) fn open(
+    url: &str,
+    options: &Options,
+    stopped: &Rc<Cell<bool>>,
+) -> Result<(Live, Option<Answer>), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let (answer, body, connection) = runtime.block_on(async {
+        let late = |_| format!("no answer within {} s (--timeout)", options.timeout.as_secs_f64());
+        tokio::time::timeout(options.timeout, answered(url, options)).await.map_err(late)?
+    })?;
+    let time_up = {
+        let _inside = runtime.enter();
+        options.time.map(|time| Box::pin(tokio::time::sleep(time)))
+    };
+    let interrupt = Box::pin(tokio::signal::ctrl_c());
+    let stopped = Rc::clone(stopped);
+    let left = Bytes::new();
+    let live = Live { runtime, body, left, time_up, interrupt, stopped, _connection: connection };
+    Ok((live, answer))
+}
+
+async fn answered(
+    url: &str,
+    options: &Options,
+) -> Result<(Option<Answer>, Incoming, JoinSet<()>), String> {
+    let mut target = address(url)?;
+    let mut answer = None;
+    if options.subscribe {
+        let (next, given) = subscribe(&target, options).await?;
+        target = next;
+        answer = Some(given);
+    }
+    let request = request(Method::GET, &target, options, "text/event-stream", Bytes::new())?;
+    let (response, connection) = send(&target, request).await?;
+    let response = good(response).await?;
+    let kind = header(response.headers(), &CONTENT_TYPE);
+    if kind.starts_with("text/html") {
+        return Err("the answer is a web page (text/html), no stream of events".to_owned());
+    }
+    Ok((answer, response.into_body(), connection))
+}
+
+/// Reads an address: `http://host:port/path`.
+fn address(url: &str) -> Result<Uri, String> {
+    let uri: Uri = url.parse().map_err(|error| format!("not an address: {error}"))?;
+    let authority = uri.authority().ok_or("not an address: it names no host")?;
+    if authority.as_str().contains('@') {
+        return Err("an address holds no credentials; send them with --header @FILE".to_owned());
+    }
+    Ok(uri)
+}
+
+fn request(
+    method: Method,
+    target: &Uri,
+    options: &Options,
+    accept: &'static str,
+    body: Bytes,
+) -> Result<Request<Full<Bytes>>, String> {
+    let path = target.path_and_query().map_or("/", |path| path.as_str());
+    let host = target.authority().map_or("", |authority| authority.as_str());
+    let mut request = Request::builder().method(method).uri(path).body(Full::new(body));
+    if let Ok(request) = &mut request {
+        let headers = request.headers_mut();
+        let host = HeaderValue::from_str(host).map_err(|error| format!("not a host: {error}"))?;
+        headers.insert(HOST, host);
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        for (name, value) in &options.headers {
+            headers.insert(name, value.clone());
+        }
+    }
+    request.map_err(|error| format!("not a request: {error}"))
+}
+
+async fn send(
+    target: &Uri,
+    request: Request<Full<Bytes>>,
+) -> Result<(Response<Incoming>, JoinSet<()>), String> {
+    let host = target.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let port = target.port_u16().unwrap_or(80);
+    let stream = TcpStream::connect((host, port))
+        .await
+        .map_err(|error| format!("cannot connect: {error}"))?;
+    let broken = |error| format!("no HTTP answer: {}", reasons(&error));
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+    let mut driver = JoinSet::new();
+    driver.spawn(async move {
+        // What breaks the connection is told to whoever reads the answer.
+        connection.await.ok();
+    });
+    Ok((sender.send_request(request).await.map_err(broken)?, driver))
+}
+
+/// An error with its causes: the outermost alone says little.
+fn reasons(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// The answer, if it is a success; otherwise what it says.
+async fn good(response: Response<Incoming>) -> Result<Response<Incoming>, String> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let location = header(response.headers(), &LOCATION);
+    if status.is_redirection() && !location.is_empty() {
+        return Err(format!("the answer is {status}, to {location}; check that address instead"));
+    }
+    let body = read(response).await.unwrap_or_default();
+    let said = word(&body);
+    Err(if said.is_empty() {
+        format!("the answer is {status}")
+    } else {
+        format!("the answer is {status}: {said}")
+    })
+}
+
+async fn read(response: Response<Incoming>) -> Result<Bytes, String> {
+    let body = Limited::new(response.into_body(), LARGEST_ANSWER).collect().await;
+    Ok(body.map_err(|error| format!("the answer cannot be read: {error}"))?.to_bytes())
+}
+
+fn header(headers: &HeaderMap, name: &HeaderName) -> String {
+    let value = headers.get(name).map(HeaderValue::as_bytes).unwrap_or_default();
+    text::one_line(&String::from_utf8_lossy(value))
+}
+
+/// What a refusal says, in a line.
+fn word(body: &[u8]) -> String {
+    let value: Value = serde_json::from_slice(body).unwrap_or_default();
+    let said = ["reason_message", "message", "detail", "error", "title"]
+        .into_iter()
+        .find_map(|name| value.get(name)?.as_str());
+    let whole = String::from_utf8_lossy(body);
+    let line = said.unwrap_or(&whole).trim().lines().next().unwrap_or_default();
+    if line.starts_with('<') {
+        return "a web page".to_owned();
+    }
+    text::shorten(&text::one_line(line), LONGEST_WORD).into_owned()
+}
+
+/// Opens an AAEP subscription with the default terms; gives the address of its events.
+async fn subscribe(target: &Uri, options: &Options) -> Result<(Uri, Answer), String> {
+    let base = target.path().strip_suffix("/events").unwrap_or_default();
+    let authority = target.authority().map_or("", |authority| authority.as_str());
+    let url = format!("http://{authority}{base}/subscriptions");
+    let at: Uri = url.parse().map_err(|error| format!("not an address: {error}"))?;
+    let terms = json!({
+        "type": "subscription.request",
+        "aaep_version": "1.0.0",
+        "subscriber_id": "banister-check",
+        "capabilities": {},
+    });
+    let body = Bytes::from(terms.to_string());
+    let mut request = request(Method::POST, &at, options, "application/json", body)?;
+    request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let in_handshake = |error: String| format!("POST {url}: {error}");
+    let (response, _connection) = send(&at, request).await.map_err(in_handshake)?;
+    let response = good(response).await.map_err(in_handshake)?;
+    let location = header(response.headers(), &LOCATION);
+    let body = read(response).await.map_err(in_handshake)?;
+    let events = events_of(target, &location, &body).map_err(in_handshake)?;
+    Ok((events, Answer { url, body }))
+}
+
+/// Where a subscription's events are: where the answer says, or under the id that it gives.
+fn events_of(target: &Uri, location: &str, body: &[u8]) -> Result<Uri, String> {
+    let authority = target.authority().map_or("", |authority| authority.as_str());
+    let answer: Value = serde_json::from_slice(body).unwrap_or_default();
+    if answer.get("type").is_some_and(|kind| kind == "subscription.rejected") {
+        return Err(format!("the subscription was refused: {}", word(body)));
+    }
+    let url = if location.starts_with("//") {
+        format!("http:{location}")
+    } else if location.starts_with('/') {
+        format!("http://{authority}{location}")
+    } else if !location.is_empty() {
+        location.to_owned()
+    } else {
+        let id = answer.get("subscription_id").and_then(Value::as_str).unwrap_or_default();
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if id.is_empty() || !id.bytes().all(plain) {
+            return Err("the answer has neither a Location nor a subscription_id".to_owned());
+        }
+        format!("http://{authority}{}?subscription_id={id}", target.path())
+    };
+    let uri: Uri = url.parse().map_err(|_| "the answer's Location is no address".to_owned())?;
+    if uri.authority() != target.authority() || uri.scheme_str() != Some("http") {
+        return Err(format!("the answer's Location is another host: {url}"));
+    }
+    Ok(uri)
+}
+
+enum Event {
+    Frame(Option<Result<hyper::body::Frame<Bytes>, hyper::Error>>),
+    Stop,
+}
+
+impl Read for Live {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.left.is_empty() {
+            let Self { runtime, body, time_up, interrupt, .. } = self;
+            let time_up = async {
+                match time_up {
+                    Some(time_up) => time_up.await,
+                    None => std::future::pending().await,
+                }
+            };
+            let event = runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    _ = interrupt => Event::Stop,
+                    () = time_up => Event::Stop,
+                    frame = body.frame() => Event::Frame(frame),
+                }
+            });
+            match event {
+                Event::Stop => {
+                    self.stopped.set(true);
+                    return Ok(0);
+                }
+                Event::Frame(None) => return Ok(0),
+                Event::Frame(Some(Ok(frame))) => self.left = frame.into_data().unwrap_or_default(),
+                Event::Frame(Some(Err(error))) => {
+                    let kind = io::ErrorKind::ConnectionAborted;
+                    return Err(io::Error::new(kind, reasons(&error)));
+                }
+            }
+        }
+        let count = self.left.len().min(buffer.len());
+        if let Some(room) = buffer.get_mut(..count) {
+            self.left.copy_to_slice(room);
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> Uri {
+        "http://127.0.0.1:1/aaep/v1/events".parse().unwrap()
+    }
+
+    #[test]
+    fn a_subscription_is_followed_where_the_answer_says() {
+        let accepted = br#"{"type":"subscription.accepted","subscription_id":"sub_1"}"#;
+        for (location, expected) in [
+            ("", "http://127.0.0.1:1/aaep/v1/events?subscription_id=sub_1"),
+            ("/e?s=2", "http://127.0.0.1:1/e?s=2"),
+            ("http://127.0.0.1:1/e", "http://127.0.0.1:1/e"),
+        ] {
+            let uri = events_of(&target(), location, accepted).unwrap();
+            assert_eq!(uri.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn headers_go_to_no_other_host() {
+        for location in ["http://other:1/e", "https://127.0.0.1:1/e", "//other/e", "http://"] {
+            assert!(events_of(&target(), location, b"{}").is_err(), "{location}");
+        }
+        let tricky = br#"{"subscription_id":"sub_1 HTTP/1.1"}"#;
+        assert!(events_of(&target(), "", tricky).is_err());
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_one_visible_line() {
+        assert_eq!(word(b"{\"reason_message\":\"no\\u001b[31m room\"}"), "no⟨U+001B⟩[31m room");
+        assert_eq!(word(b"<html>"), "a web page");
+        assert_eq!(word(b" plain\nwords"), "plain");
+    }
+}

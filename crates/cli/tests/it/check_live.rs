@@ -1,0 +1,242 @@
+//! `banister check` on live endpoints: good ones, and those that answer something else, late, or half.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
+
+use crate::support::{BANISTER, stderr, stdout};
+
+const START: &str = "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\",\"protocolVersion\":\"1.0\"}\n\n";
+const END: &str = "data: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n";
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+
+/// A server that hands each connection to `answer`, and tells the heads and bodies of the requests.
+fn serve(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (tell, told) = sync_channel(16);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = String::new();
+            let mut piece = [0; 4096];
+            while !whole(&request) {
+                match stream.read(&mut piece) {
+                    Ok(0) | Err(_) => break,
+                    Ok(count) => request.push_str(&String::from_utf8_lossy(&piece[..count])),
+                }
+            }
+            tell.try_send(request.clone()).ok();
+            answer(&request, &mut stream);
+        }
+    });
+    (address, told)
+}
+
+fn whole(request: &str) -> bool {
+    let Some((head, body)) = request.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| {
+        line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse::<usize>().ok()
+    });
+    body.len() >= length.unwrap_or(0)
+}
+
+fn start(args: &[&str]) -> Child {
+    Command::new(BANISTER)
+        .arg("check")
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn check(args: &[&str]) -> Output {
+    start(args).wait_with_output().unwrap()
+}
+
+#[test]
+fn a_stream_is_checked_as_it_comes_with_the_headers_that_were_given() {
+    let (address, requests) = serve(|_, stream| {
+        write!(stream, "{HEAD}: hello\n\n{START}").unwrap();
+        write!(stream, "data: {{\"type\":\"STEP_FINISHED\",\"stepName\":\"s\"}}\n\n{END}").unwrap();
+    });
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(secret.path(), "Authorization: Bearer s3cret\n").unwrap();
+    let file = format!("@{}", secret.path().display());
+    let url = format!("{address}/events?from=start");
+    let output = check(&["--header", "X-One: 1", "--header", &file, &url]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(
+        stdout(&output).contains(&format!(" --> {url}:5:42 /stepName\n")),
+        "{}",
+        stdout(&output)
+    );
+    assert!(stderr(&output).starts_with("3 events, AG-UI 1.0: 1 error, "), "{}", stderr(&output));
+    let request = requests.recv().unwrap().to_ascii_lowercase();
+    assert!(request.starts_with("get /events?from=start http/1.1\r\n"), "{request}");
+    for header in ["accept: text/event-stream", "x-one: 1", "authorization: bearer s3cret"] {
+        assert!(request.contains(&format!("\r\n{header}\r\n")), "{request}");
+    }
+}
+
+#[test]
+fn a_stream_that_we_leave_owes_no_end() {
+    let (address, _requests) = serve(|_, stream| {
+        write!(stream, "{HEAD}{START}").unwrap();
+        stream
+            .write_all(
+                &START.replace("\"r\"", "\"s\"").replace("RUN_STARTED", "CUSTOM").into_bytes(),
+            )
+            .unwrap();
+        std::thread::sleep(Duration::from_secs(30));
+    });
+    let begun = Instant::now();
+    let timed = check(&["--for", "0.5", &address]);
+    assert!(!stdout(&timed).contains("end of input"), "{}", stdout(&timed));
+    assert!(stderr(&timed).starts_with("2 events, "), "{}", stderr(&timed));
+    let (address, _requests) = serve(|_, stream| {
+        write!(stream, "{HEAD}{START}{END}{START}").unwrap();
+        std::thread::sleep(Duration::from_secs(30));
+    });
+    let counted = check(&["--events", "2", &address]);
+    assert_eq!(counted.status.code(), Some(0), "{}", stdout(&counted));
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn an_interrupt_ends_a_check_with_its_summary() {
+    let (address, requests) = serve(|_, stream| {
+        write!(stream, "{HEAD}{START}{END}").unwrap();
+        std::thread::sleep(Duration::from_secs(30));
+    });
+    let child = start(&[&address]);
+    requests.recv().unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(stderr(&output), "2 events, AG-UI 1.0: 0 errors, 0 warnings, 0 notes\n");
+}
+
+#[test]
+fn an_answer_that_is_no_stream_is_an_error_that_says_so() {
+    let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n\r\n<html>";
+    let gone = "HTTP/1.1 404 Not Found\r\nContent-Length: 25\r\n\r\n{\"message\":\"no such path\"}";
+    let moved = "HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n";
+    for (answer, said) in [
+        (page, "text/html"),
+        (gone, "404 Not Found"),
+        (moved, "302 Found, to /other"),
+        ("SSH-2.0-nothing\r\n", "no HTTP answer"),
+        ("", "no HTTP answer"),
+    ] {
+        let (address, _requests) = serve(move |_, stream| {
+            stream.write_all(answer.as_bytes()).ok();
+        });
+        let output = check(&[&address]);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(stderr(&output).starts_with(&format!("error: {address}: ")), "{}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn an_endpoint_that_hangs_is_left_after_the_timeout() {
+    let (address, _requests) = serve(|_, _| std::thread::sleep(Duration::from_mins(1)));
+    let begun = Instant::now();
+    let output = check(&["--timeout", "0.5", &address]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(stderr(&output).contains("no answer within 0.5 s"), "{}", stderr(&output));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn nobody_there_is_an_error() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let output = check(&[&format!("http://{free}/events")]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(stderr(&output).contains("cannot connect"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_connection_that_ends_inside_a_message_is_reported() {
+    let half = "data: {\"type\":\"RUN_FIN";
+    let chunked = HEAD.replace("Connection: close", "Transfer-Encoding: chunked");
+    let cut = format!("{chunked}{:x}\r\n{START}{half}", 5000);
+    for (answer, said) in [
+        (format!("{HEAD}{START}{half}"), "bytes into a message"),
+        (cut, "the connection was cut after"),
+    ] {
+        let (address, _requests) = serve(move |_, stream| {
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let output = check(&[&address]);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_subscription_is_opened_checked_and_followed() {
+    let accepted =
+        r#"{"type":"subscription.accepted","subscription_id":"sub_1","aaep_version":"1.0.0"}"#;
+    let location = "Location: /aaep/v1/events?subscription_id=sub_1\r\n";
+    for (location, accepted) in [("", accepted), (location, "{\"type\": oops}")] {
+        let (address, requests) = serve(move |request, stream| {
+            if request.starts_with("POST") {
+                let length = accepted.len();
+                write!(
+                    stream,
+                    "HTTP/1.1 201 Created\r\n{location}Content-Length: {length}\r\n\r\n{accepted}"
+                )
+                .unwrap();
+            } else {
+                write!(stream, "{HEAD}data: {{\"type\":\"aaep:agent.state.changed\"}}\n\n")
+                    .unwrap();
+            }
+        });
+        let output = check(&["--json", "--subscribe", &format!("{address}/aaep/v1/events")]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(
+            (&report["protocol"], &report["events"]),
+            (&"aaep".into(), &2.into()),
+            "{report}"
+        );
+        let files: Vec<&str> = report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|f| f["file"].as_str().unwrap())
+            .collect();
+        let answer = format!("{address}/aaep/v1/subscriptions");
+        assert!(files.contains(&answer.as_str()) || location.is_empty(), "{report}");
+        let post = requests.recv().unwrap();
+        assert!(post.starts_with("POST /aaep/v1/subscriptions HTTP/1.1\r\n"), "{post}");
+        let body: serde_json::Value =
+            serde_json::from_str(post.split_once("\r\n\r\n").unwrap().1).unwrap();
+        assert_eq!(body["type"], "subscription.request");
+        let get = requests.recv().unwrap();
+        assert!(get.starts_with("GET /aaep/v1/events?subscription_id=sub_1 HTTP/1.1\r\n"), "{get}");
+    }
+}
+
+#[test]
+fn a_refused_subscription_says_why() {
+    let rejected = r#"{"type":"subscription.rejected","reason_code":"rate_limit","reason_message":"too many of you"}"#;
+    for status in ["200 OK", "429 Too Many Requests"] {
+        let (address, _requests) = serve(move |_, stream| {
+            let length = rejected.len();
+            write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{rejected}")
+                .unwrap();
+        });
+        let output = check(&["--subscribe", &format!("{address}/events")]);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(stderr(&output).contains("too many of you"), "{}", stderr(&output));
+    }
+}
