@@ -2,6 +2,7 @@
 //!
 //! It informs: a missed goal is printed as missed and is no failure. What cannot be measured is skipped loudly.
 
+mod check;
 mod gateway;
 mod hook;
 mod stats;
@@ -10,7 +11,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
+pub(crate) use check::check;
 pub(crate) use hook::hook;
+use serde_json::{Value, json};
 
 /// How often each peer runs unless the caller says otherwise.
 pub(crate) const RUNS: usize = 40;
@@ -25,4 +28,21 @@ fn target() -> anyhow::Result<PathBuf> {
 #[expect(clippy::disallowed_methods, reason = "measuring real time is what this is for")]
 fn now() -> Instant {
     Instant::now()
+}
+
+/// Puts one bench's result beside those of the others.
+fn merge(bench: &str, result: Value) -> anyhow::Result<()> {
+    const SCHEMA: &str = "banister.bench/v1";
+    let path = target()?.join("bench.json");
+    let known = std::fs::read(&path).ok();
+    let mut document: Value = known
+        .and_then(|known| serde_json::from_slice(&known).ok())
+        .filter(|known: &Value| known.get("schema").and_then(Value::as_str) == Some(SCHEMA))
+        .unwrap_or_else(|| json!({ "schema": SCHEMA }));
+    if let Some(document) = document.as_object_mut() {
+        document.insert(bench.to_owned(), result);
+    }
+    std::fs::write(&path, format!("{document:#}\n"))?;
+    crate::say(&format!("\nWritten to {}", path.display()));
+    Ok(())
 }

@@ -20,7 +20,8 @@ usage: cargo xtask CHORE
   deps                       fail on a dependency between crates that the design does not know
   licences                   fail on a licence, a source or a ban that deny.toml does not allow
   gen [--check]              write docs/reference/ from the code, or fail where it is stale
-  bench hook [--runs N]      measure the hook against its peers; writes target/bench.json";
+  bench hook [--runs N]      measure the hook against its peers; writes target/bench.json
+  bench check [--runs N]     measure the checker against its peers; writes target/bench.json";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -31,8 +32,10 @@ fn main() -> ExitCode {
         ["gen"] => reference::write(),
         ["gen", "--check"] => reference::check(),
         ["bench", "hook"] => bench::hook(bench::RUNS),
-        ["bench", "hook", "--runs", runs] => match runs.parse() {
-            Ok(runs @ 1..=100_000) => bench::hook(runs),
+        ["bench", "check"] => bench::check(bench::RUNS),
+        ["bench", which @ ("hook" | "check"), "--runs", runs] => match (*which, runs.parse()) {
+            ("hook", Ok(runs @ 1..=100_000)) => bench::hook(runs),
+            (_, Ok(runs @ 1..=100_000)) => bench::check(runs),
             _ => return usage(),
         },
         _ => return usage(),

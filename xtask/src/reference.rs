@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 
 mod agents;
 mod cli;
+mod coverage;
 mod findings;
 mod locales;
 mod policy;
@@ -17,9 +18,10 @@ const NOTE: &str = "<!-- Written by `cargo xtask gen`: change the code, not this
 /// One page: its name and how it is made.
 type Page = (&'static str, fn() -> anyhow::Result<String>);
 
-const PAGES: [Page; 5] = [
+const PAGES: [Page; 6] = [
     ("agents.md", agents::page),
     ("cli.md", cli::page),
+    ("coverage.md", coverage::page),
     ("findings.md", findings::page),
     ("locales.md", locales::page),
     ("policy.md", policy::page),

@@ -10,11 +10,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use banister_hook::{Conf, Section};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::gateway::{Gateway, parrot};
 use super::stats::{Runs, shown};
-use super::{now, target};
+use super::{merge, now, target};
 
 const MUSL: &str = "x86_64-unknown-linux-musl";
 const WARM_UP: usize = 3;
@@ -266,12 +266,5 @@ fn report(mut peers: Vec<Peer>, kind: &str) -> anyhow::Result<()> {
             "of": slower, "to": faster, "ratio": ratio, "goal": factor, "bound": word, "met": met,
         }));
     }
-    let path = target()?.join("bench.json");
-    let document: Value = json!({
-        "schema": "banister.bench/v1",
-        "hook": { "build": kind, "rows": rows, "ratios": ratios },
-    });
-    std::fs::write(&path, format!("{document:#}\n"))?;
-    crate::say(&format!("\nWritten to {}", path.display()));
-    Ok(())
+    merge("hook", json!({ "build": kind, "rows": rows, "ratios": ratios }))
 }

@@ -14,7 +14,8 @@ pub(super) fn page() -> anyhow::Result<String> {
          records them with what it took in. Codes are stable.\n\n\
          - **error**: the data at hand breaks a MUST. `banister check` exits with 1.\n\
          - **warning**: a SHOULD, or a MUST that the protocol's own published examples break. `--strict` makes it an error.\n\
-         - **note**: worth knowing.\n",
+         - **note**: worth knowing.\n\n\
+         An opt-in rule is good advice that would be noise in most recordings: only `--strict` applies it.\n",
     );
     let rules = all_rules();
     for protocol in Protocol::ALL {
@@ -38,9 +39,10 @@ fn section(
             Binds::Subscriber => "whoever receives events and answers",
             Binds::Both => "both sides",
         };
+        let opt_in = if rule.opt_in { ", opt-in" } else { "" };
         write!(
             page,
-            "\n### {}\n\n{}.\n\n- Severity: **{}**\n- Binds: {binds}\n- Remedy: {}.\n",
+            "\n### {}\n\n{}.\n\n- Severity: **{}**{opt_in}\n- Binds: {binds}\n- Remedy: {}.\n",
             rule.code,
             rule.text.trim_end_matches('.'),
             rule.severity.name(),
