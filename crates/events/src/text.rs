@@ -5,6 +5,10 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use serde_json::Value;
+
+/// What stands where a credential was.
+const REDACTED: &str = "[redacted]";
 
 /// Shows what would not be seen: control, bidi and zero-width characters become `⟨U+202E⟩`. Newlines and tabs stay.
 ///
@@ -85,9 +89,50 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         .ok()
     });
     match &*CREDENTIALS {
-        Some(pattern) => pattern.replace_all(text, "[redacted]"),
+        Some(pattern) => pattern.replace_all(text, REDACTED),
         // A pattern that does not compile must not let credentials through.
-        None => Cow::Borrowed("[redacted]"),
+        None => Cow::Borrowed(REDACTED),
+    }
+}
+
+/// Whether a character is only a part of the one before it, in any script.
+pub(crate) fn extends(letter: char) -> bool {
+    matches!(letter,
+        '\u{300}'..='\u{36F}'
+        | '\u{1AB0}'..='\u{1AFF}'
+        | '\u{1DC0}'..='\u{1DFF}'
+        | '\u{200D}'
+        | '\u{20D0}'..='\u{20FF}'
+        | '\u{FE00}'..='\u{FE0F}'
+        | '\u{FE20}'..='\u{FE2F}')
+}
+
+/// Whether a value under this key is a credential.
+pub(crate) fn names_credential(key: &str) -> bool {
+    redact(&format!("{key}: x")).contains(REDACTED)
+}
+
+/// JSON without credentials: [`redact`] for its texts, and nothing of what stands under a key that names one.
+///
+/// ```
+/// use banister_events::text::redact_json;
+/// let input = serde_json::json!({"user": "ada", "password": "hunter2", "count": 3});
+/// let shown = serde_json::json!({"user": "ada", "password": "[redacted]", "count": 3});
+/// assert_eq!(redact_json(&input), shown);
+/// ```
+pub fn redact_json(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(redact(text).into_owned()),
+        Value::Array(items) => items.iter().map(redact_json).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| {
+                let hidden = !value.is_null() && !value.is_boolean() && names_credential(key);
+                let shown = if hidden { Value::from(REDACTED) } else { redact_json(value) };
+                (redact(key).into_owned(), shown)
+            })
+            .collect(),
+        other => other.clone(),
     }
 }
 

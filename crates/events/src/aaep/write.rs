@@ -252,13 +252,25 @@ impl Writer {
                 message: message.to_owned(),
                 id: id::derive("out_", &[&origin.session, &origin.seq.to_string(), &n.to_string()]),
                 position: 0,
+                tail: String::new(),
             });
         }
-        let clean = text::redact(said);
+        let Some(output) = self.turn.as_mut().and_then(|turn| turn.output.as_mut()) else {
+            return;
+        };
+        let mut clean = std::mem::take(&mut output.tail);
+        clean.push_str(&text::redact(said));
+        if !last {
+            // Streams of tokens cut emoji and accents apart: what may still grow waits for the next piece.
+            output.tail = clean.split_off(fit::settled(&clean));
+        }
         let pieces = split(&clean, CHUNK_CHARS);
         let count = pieces.len();
         for (index, piece) in pieces.into_iter().enumerate() {
-            self.chunk(activity, piece, last && index + 1 == count, out);
+            let complete = last && index + 1 == count;
+            if complete || !piece.is_empty() {
+                self.chunk(activity, &fit::whole(piece), complete, out);
+            }
         }
         if last {
             self.settle(activity, out);
@@ -284,8 +296,9 @@ impl Writer {
     }
 
     fn close_output(&mut self, activity: &Activity, out: &mut Vec<Value>) {
-        if self.turn.as_ref().is_some_and(|turn| turn.output.is_some()) {
-            self.chunk(activity, "", true, out);
+        let output = self.turn.as_mut().and_then(|turn| turn.output.as_mut());
+        if let Some(tail) = output.map(|output| std::mem::take(&mut output.tail)) {
+            self.chunk(activity, &fit::whole(&tail), true, out);
             self.settle(activity, out);
         }
     }
@@ -716,6 +729,7 @@ impl Writer {
             ),
         ]);
         fields.extend(event.fields);
+        fit::begin_whole(&mut fields);
         fit::within(&mut fields);
         Some(Value::Object(fields))
     }

@@ -262,6 +262,8 @@ impl Writer {
             },
         };
         let (behavior, verdict) = match outcome {
+            // Behind a question waits no action that could be allowed.
+            Outcome::Accepted if id.is_none() => ("continue", "approved"),
             Outcome::Accepted => ("allow", "approved"),
             // A question without an answer refuses nothing.
             Outcome::Rejected | Outcome::Expired if id.is_none() => ("abstain", "info"),

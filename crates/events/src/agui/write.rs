@@ -363,8 +363,10 @@ fn call_name(action: &Action) -> &str {
 }
 
 fn arguments(action: &Action) -> String {
-    let whole = action.input.as_ref().map_or_else(|| "{}".to_owned(), Value::to_string);
-    text::redact(&whole).into_owned()
+    action
+        .input
+        .as_ref()
+        .map_or_else(|| "{}".to_owned(), |input| text::redact_json(input).to_string())
 }
 
 fn result(activity: &Activity, id: &str, words: &str) -> Value {
@@ -378,7 +380,7 @@ fn result_text(output: Option<&Value>, error: Option<&str>) -> String {
     let words = match (error, output) {
         (Some(error), _) => error.to_owned(),
         (None, Some(Value::String(text))) => text.clone(),
-        (None, Some(value)) => value.to_string(),
+        (None, Some(value)) => return text::redact_json(value).to_string(),
         (None, None) => String::new(),
     };
     text::redact(&words).into_owned()

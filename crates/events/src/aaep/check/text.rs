@@ -194,20 +194,8 @@ fn begins_inside(text: &str, later: bool) -> bool {
     }
     text.chars().next().is_some_and(|first| match first {
         '\u{1F3FB}'..='\u{1F3FF}' => later,
-        first => extends(first),
+        first => crate::text::extends(first),
     })
-}
-
-/// Whether a character is only a part of the one before it, in any script.
-fn extends(letter: char) -> bool {
-    matches!(letter,
-        '\u{300}'..='\u{36F}'
-        | '\u{1AB0}'..='\u{1AFF}'
-        | '\u{1DC0}'..='\u{1DFF}'
-        | '\u{200D}'
-        | '\u{20D0}'..='\u{20FF}'
-        | '\u{FE00}'..='\u{FE0F}'
-        | '\u{FE20}'..='\u{FE2F}')
 }
 
 /// Whether an emoji is broken off where the next part of it should be joined. Scripts that end words so are left alone.

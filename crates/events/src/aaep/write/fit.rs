@@ -1,5 +1,7 @@
 //! What comes from elsewhere, brought into AAEP's shapes and limits.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use crate::activity::Context;
@@ -44,6 +46,18 @@ pub(super) fn tool_name(name: &str) -> String {
 /// The size of an event that every transport takes, with room for its frame.
 const EVENT_BYTES: usize = 65_000;
 
+/// What a sentence begins with may come from elsewhere: no text begins inside a character.
+pub(super) fn begin_whole(fields: &mut Map<String, Value>) {
+    for (name, value) in fields {
+        if let Value::String(text) = value
+            && name != "chunk"
+            && text.starts_with(joins)
+        {
+            *text = whole(text).into_owned();
+        }
+    }
+}
+
 /// Brings an event down to the size that subscribers take, the longest text first.
 pub(super) fn within(fields: &mut Map<String, Value>) {
     let length = |value: &Value| value.as_str().map_or(0, str::len);
@@ -69,7 +83,11 @@ pub(super) fn split(text: &str, limit: usize) -> Vec<&str> {
     let mut rest = text;
     while let Some((cut, _)) = rest.char_indices().nth(limit) {
         let mut cut = cut;
-        while cut > 0 && rest.get(cut..).and_then(|r| r.chars().next()).is_some_and(joins) {
+        let inside = |cut: usize| {
+            rest.get(cut..).is_some_and(|tail| tail.starts_with(joins))
+                || rest.get(..cut).is_some_and(|head| head.ends_with(JOINER))
+        };
+        while cut > 0 && inside(cut) {
             cut = rest.get(..cut).and_then(|h| h.char_indices().last()).map_or(0, |(at, _)| at);
         }
         let (piece, tail) = match rest.split_at_checked(cut) {
@@ -88,10 +106,41 @@ pub(super) fn split(text: &str, limit: usize) -> Vec<&str> {
     pieces
 }
 
+/// What joins two emoji into one.
+const JOINER: char = '\u{200d}';
+
+/// Where a text ends so that nothing that follows can change its last character. What comes after is held back.
+pub(super) fn settled(text: &str) -> usize {
+    const LONGEST: usize = 32;
+    let mut begins = text.len();
+    for (count, (at, character)) in text.char_indices().rev().enumerate() {
+        if count == LONGEST {
+            return text.trim_end_matches(JOINER).len();
+        }
+        let goes_on = joins(character) || text.get(..at).is_some_and(|head| head.ends_with(JOINER));
+        begins = at;
+        if goes_on {
+            continue;
+        }
+        // Nothing joins a space or a full stop.
+        let ends = character.is_ascii() && !character.is_ascii_alphanumeric();
+        return if ends && at + 1 == text.len() { text.len() } else { begins };
+    }
+    begins
+}
+
+/// A text that begins with a whole character: a mark without a letter gets a circle to stand on.
+pub(super) fn whole(text: &str) -> Cow<'_, str> {
+    if text.starts_with(joins) {
+        Cow::Owned(format!("\u{25cc}{text}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 fn joins(character: char) -> bool {
-    matches!(character,
-        '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}'
-        | '\u{20d0}'..='\u{20ff}' | '\u{64b}'..='\u{65f}' | '\u{3099}' | '\u{309a}')
+    text::extends(character)
+        || matches!(character, '\u{1f3fb}'..='\u{1f3ff}' | '\u{64b}'..='\u{65f}' | '\u{3099}' | '\u{309a}')
 }
 
 pub(super) fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {

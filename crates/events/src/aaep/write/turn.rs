@@ -37,6 +37,9 @@ pub(super) struct Output {
     pub(super) message: String,
     pub(super) id: String,
     pub(super) position: usize,
+    /// The last character, held back while more of it may come.
+    #[serde(default)]
+    pub(super) tail: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -34,7 +34,7 @@ pub(super) fn key_value(value: &Value) -> String {
         }
         out.push_str(&text::one_line(&text::redact(&key)));
         out.push_str(": ");
-        let secret = names_secret(&key);
+        let secret = text::names_credential(&key);
         match value {
             Value::String(said) if !secret => out.push_str(&text::one_line(&text::redact(said))),
             other => Printer { out: &mut out, breaks: false }.value(other, 0, secret),
@@ -42,11 +42,6 @@ pub(super) fn key_value(value: &Value) -> String {
         out.push('\n');
     }
     if out.is_empty() { indented(value) } else { out }
-}
-
-/// Whether a value under this key is a credential by the rules of [`crate::text`].
-fn names_secret(key: &str) -> bool {
-    text::redact(&format!("{key}: x")).contains("[redacted]")
 }
 
 struct Printer<'a> {
@@ -71,7 +66,7 @@ impl Printer<'_> {
                 self.container(('{', '}'), depth, fields.iter(), |printer, (key, value)| {
                     printer.string(key);
                     printer.out.push_str(": ");
-                    printer.value(value, depth + 1, secret || names_secret(key));
+                    printer.value(value, depth + 1, secret || text::names_credential(key));
                 });
             }
         }
