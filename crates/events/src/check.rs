@@ -4,10 +4,12 @@
 //! the cost of a message does not depend on how many came before. It changes nothing and decides nothing: what to do
 //! about a finding is up to the caller.
 
+use crate::aaep::check::seen::Seen;
 use crate::event::Protocol;
 use crate::finding::{Finding, Rule};
 use crate::json::{Document, Parser};
 use crate::{aaep, aep, agui, frame, limits};
+use shape::Known;
 
 pub(crate) mod recent;
 pub(crate) mod shape;
@@ -43,7 +45,7 @@ pub(crate) use rules;
 /// ```
 pub fn alone(protocol: Protocol, bytes: &[u8]) -> Vec<Finding> {
     match parse(protocol, bytes, &mut Parser::default()) {
-        Ok(document) => event(protocol, &document, false),
+        Ok(document) => event(protocol, &document, false, &mut Known::default()),
         Err(finding) => vec![finding],
     }
 }
@@ -53,11 +55,18 @@ pub fn value(protocol: Protocol, message: &serde_json::Value) -> Vec<Finding> {
     alone(protocol, message.to_string().as_bytes())
 }
 
-fn event(protocol: Protocol, message: &Document<'_>, strict: bool) -> Vec<Finding> {
+fn event(
+    protocol: Protocol,
+    message: &Document<'_>,
+    strict: bool,
+    known: &mut Known,
+) -> Vec<Finding> {
     match protocol {
-        Protocol::Aaep => aaep::check::event(message, strict),
-        Protocol::Agui => agui::check::event(message),
-        Protocol::Aep => aep::check::event(message, strict),
+        Protocol::Aaep => {
+            aaep::check::event(message, &Seen::new(message.root(), strict), strict, known)
+        }
+        Protocol::Agui => agui::check::event(message, known),
+        Protocol::Aep => aep::check::event(message, strict, known),
     }
 }
 
@@ -94,6 +103,7 @@ pub struct Checker {
     protocol: Protocol,
     order: Order,
     parser: Parser,
+    known: Known,
     strict: bool,
 }
 
@@ -112,7 +122,7 @@ impl Checker {
             Protocol::Agui => Order::Agui(agui::sequence::Sequence::default()),
             Protocol::Aep => Order::Aep(Box::default()),
         };
-        Self { protocol, order, parser: Parser::default(), strict: false }
+        Self { protocol, order, parser: Parser::default(), known: Known::default(), strict: false }
     }
 
     /// The same, with the rules that apply only on request.
@@ -128,7 +138,7 @@ impl Checker {
     /// Everything wrong with a message seen alone, which is not part of the stream.
     pub fn alone(&mut self, bytes: &[u8]) -> Vec<Finding> {
         match parse(self.protocol, bytes, &mut self.parser) {
-            Ok(document) => event(self.protocol, &document, self.strict),
+            Ok(document) => event(self.protocol, &document, self.strict, &mut self.known),
             Err(finding) => vec![finding],
         }
     }
@@ -146,13 +156,26 @@ impl Checker {
             Ok(document) => document,
             Err(finding) => return vec![finding],
         };
-        let mut findings = event(self.protocol, &document, self.strict);
         match &mut self.order {
-            Order::Aaep(sequence) => sequence.step(&document, &mut findings),
-            Order::Agui(sequence) => sequence.step(&document, &mut findings),
-            Order::Aep(sequence) => sequence.step(&document, &mut findings),
+            Order::Aaep(sequence) => {
+                // One look at the fields serves both.
+                let seen = Seen::new(document.root(), self.strict);
+                let mut findings =
+                    aaep::check::event(&document, &seen, self.strict, &mut self.known);
+                sequence.step(document.root(), &seen, &mut findings);
+                findings
+            }
+            Order::Agui(sequence) => {
+                let mut findings = agui::check::event(&document, &mut self.known);
+                sequence.step(&document, &mut findings);
+                findings
+            }
+            Order::Aep(sequence) => {
+                let mut findings = aep::check::event(&document, self.strict, &mut self.known);
+                sequence.step(&document, &mut findings);
+                findings
+            }
         }
-        findings
     }
 
     /// [`Checker::message`], for a message that was built here and has no bytes yet.

@@ -126,22 +126,28 @@ impl Parser {
     /// Parses one document.
     pub fn parse<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Document<'a>, Error> {
         let (text, noticed) = scan::scan(bytes, &mut self.nodes)?;
-        Ok(Document { text, nodes: &self.nodes, noticed })
+        Ok(Document { tape: Tape { text, nodes: &self.nodes }, noticed })
     }
+}
+
+/// A text and the nodes that were found in it.
+#[derive(Debug, Clone, Copy)]
+struct Tape<'a> {
+    text: &'a str,
+    nodes: &'a [Node],
 }
 
 /// A parsed document.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
-    text: &'a str,
-    nodes: &'a [Node],
+    tape: Tape<'a>,
     noticed: Noticed,
 }
 
-impl<'a> Document<'a> {
+impl Document<'_> {
     /// The outermost value.
-    pub fn root(&self) -> View<'a> {
-        View { text: self.text, nodes: self.nodes, at: 0 }
+    pub fn root(&self) -> View<'_> {
+        View { tape: &self.tape, at: 0 }
     }
 
     /// How deep arrays and objects are nested; 0 for a document that is neither.
@@ -160,14 +166,13 @@ impl<'a> Document<'a> {
     }
 
     /// The first name that stands twice in its object.
-    pub fn duplicate(&self) -> Option<View<'a>> {
-        let at = self.noticed.duplicate?;
-        Some(View { text: self.text, nodes: self.nodes, at })
+    pub fn duplicate(&self) -> Option<View<'_>> {
+        Some(View { tape: &self.tape, at: self.noticed.duplicate? })
     }
 
     /// The bytes of the document.
-    pub fn bytes(&self) -> &'a [u8] {
-        self.text.as_bytes()
+    pub fn bytes(&self) -> &[u8] {
+        self.tape.text.as_bytes()
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::event::{self, Type};
 use crate::check::rules;
-use crate::check::shape::{self, Issue, What, says};
+use crate::check::shape::{self, Issue, Known, What};
 use crate::finding::Finding;
 use crate::json::{Document, View};
 
@@ -16,7 +16,7 @@ mod ask;
 pub(crate) mod control;
 mod envelope;
 mod limits;
-mod seen;
+pub(crate) mod seen;
 mod text;
 
 use seen::Seen;
@@ -172,7 +172,12 @@ rules! {
 }
 
 /// Everything wrong with one message, seen alone.
-pub(crate) fn event(message: &Document<'_>, strict: bool) -> Vec<Finding> {
+pub(crate) fn event(
+    message: &Document<'_>,
+    seen: &Seen<'_>,
+    strict: bool,
+    known: &mut Known,
+) -> Vec<Finding> {
     let object = message.root();
     if !object.is_object() {
         return vec![
@@ -181,7 +186,6 @@ pub(crate) fn event(message: &Document<'_>, strict: bool) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     findings.extend(limits::duplicate(message));
-    let seen = Seen::new(object, strict);
     let name = seen.kind.and_then(View::as_str).unwrap_or_default();
     if event::is_control(&name) {
         findings.extend(control::message(&name, object));
@@ -191,24 +195,24 @@ pub(crate) fn event(message: &Document<'_>, strict: bool) -> Vec<Finding> {
         return findings;
     }
     let kind = Type::parse(&name);
-    let newer = envelope::version(&seen, &mut findings);
-    for issue in shape::compare(kind.map_or(&event::EXTENSION, Type::shape), object) {
+    let newer = envelope::version(seen, &mut findings);
+    for issue in shape::compare(kind.map_or(&event::EXTENSION, Type::shape), object, known) {
         if !(newer && is_new(&issue)) {
             findings.extend(finding(issue, object));
         }
     }
-    envelope::check(&seen, &name, kind, newer, &mut findings);
+    envelope::check(seen, &name, kind, newer, &mut findings);
     match kind {
-        Some(Type::AwaitingConfirmation) => ask::confirmation(&seen, strict, &mut findings),
-        Some(Type::AwaitingClarification) => ask::clarification(&seen, strict, &mut findings),
-        Some(Type::ProgressUpdated) => findings.extend(empty_progress(&seen)),
-        Some(Type::ToolCompleted) => findings.extend(unexplained(&seen)),
+        Some(Type::AwaitingConfirmation) => ask::confirmation(seen, strict, &mut findings),
+        Some(Type::AwaitingClarification) => ask::clarification(seen, strict, &mut findings),
+        Some(Type::ProgressUpdated) => findings.extend(empty_progress(seen)),
+        Some(Type::ToolCompleted) => findings.extend(unexplained(seen)),
         _ => {}
     }
-    text::check(&seen, &mut findings);
-    limits::check(message, &seen, &mut findings);
+    text::check(seen, &mut findings);
+    limits::check(message, seen, &mut findings);
     if strict {
-        envelope::strict(object, &seen, kind, &mut findings);
+        envelope::strict(object, seen, kind, &mut findings);
     }
     findings
 }
@@ -266,12 +270,6 @@ fn is_localized(name: &str, object: View<'_>) -> bool {
             .and_then(|rest| rest.strip_prefix('_'))
             .is_some_and(|tag| tag.len() >= 2 && event::is_language(&tag.replace('_', "-")))
     }) && object.get(name).is_some_and(View::is_string)
-}
-
-/// Whether the message says that what it is about cannot be undone, in either of the two ways (§4.4.1, §6.4.1).
-pub(super) fn is_irreversible(object: View<'_>) -> bool {
-    object.get("irreversible").and_then(View::as_bool) == Some(true)
-        || says(object, "reversibility", "irreversible")
 }
 
 fn empty_progress(seen: &Seen<'_>) -> Option<Finding> {

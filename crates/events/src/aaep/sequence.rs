@@ -9,12 +9,13 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::check::EVENT_ID;
+use super::check::seen::Seen;
 use super::event::{self, Type};
-use crate::check::recent::{Recent, Seed, Seen, fingerprint, mix};
+use crate::check::recent::{self, Recent, Seed, fingerprint, mix};
 use crate::check::rules;
 use crate::check::shape::{quote, says, text};
 use crate::finding::{Finding, Rule};
-use crate::json::{Document, View};
+use crate::json::View;
 
 mod ask;
 mod session;
@@ -156,7 +157,7 @@ pub struct Sequence {
     sessions: HashMap<Box<str>, Session, Seed>,
     oldest: VecDeque<Box<str>>,
     ended: Recent<Ended>,
-    ids: Seen,
+    ids: recent::Seen,
     /// Whether rules apply that are noisy otherwise.
     pub(crate) strict: bool,
     /// What was asked under a token.
@@ -175,25 +176,24 @@ enum Ended {
 
 impl Sequence {
     /// Everything wrong with one message, given those before it.
-    pub(crate) fn step(&mut self, message: &Document<'_>, findings: &mut Vec<Finding>) {
-        let object = message.root();
-        let name = text(object, "type").unwrap_or_default();
+    pub(crate) fn step(&mut self, object: View<'_>, seen: &Seen<'_>, findings: &mut Vec<Finding>) {
+        let name = seen.kind.and_then(View::as_str).unwrap_or_default();
         if event::is_control(&name) {
             self.subscriptions.message(&name, object, findings);
             self.reply(&name, object, findings);
             return;
         }
         // Without well-formed ids nothing can be joined; their absence is a finding of its own.
-        let session_id = text(object, "session_id").filter(|id| event::is_id("sess_", id));
-        let Some(id) = session_id.as_deref() else {
+        let session_id = seen.session_id.and_then(View::as_str);
+        let Some(id) = session_id.as_deref().filter(|id| event::is_id("sess_", id)) else {
             return;
         };
-        if self.is_repeat(object, findings) {
+        if self.is_repeat(seen, findings) {
             return;
         }
         let kind = Type::parse(&name);
         if matches!(kind, Some(Type::AwaitingConfirmation | Type::AwaitingClarification))
-            && let Some(token) = text(object, "reply_token")
+            && let Some(token) = seen.reply_token.and_then(View::as_str)
         {
             let asked = Asked::new(id, kind == Some(Type::AwaitingConfirmation), object);
             if self.tokens.first(&*token, asked).is_some() {
@@ -204,14 +204,14 @@ impl Sequence {
             if kind == Some(Type::SessionStarted) {
                 findings.push(STARTED_ONCE.at("/type", "the session was started before"));
             }
-        } else if !self.begin(id, kind, object, findings) {
+        } else if !self.begin(id, kind, seen, findings) {
             return;
         }
         let around = Around { strict: self.strict, thinned: self.subscriptions.thins() };
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
-        let now = session.step(kind, object, around, findings);
+        let now = session.step(kind, object, seen, around, findings);
         self.subscriptions.event(kind, object, now, findings);
         if let Some(terminal) = kind.filter(|kind| kind.is_terminal()) {
             self.sessions.remove(id);
@@ -232,13 +232,13 @@ impl Sequence {
     }
 
     /// Whether the event was there before. Under a known id, another event is a finding.
-    fn is_repeat(&mut self, object: View<'_>, findings: &mut Vec<Finding>) -> bool {
-        let Some(event_id) = object.get("event_id").filter(|id| id.is_string()) else {
+    fn is_repeat(&mut self, seen: &Seen<'_>, findings: &mut Vec<Finding>) -> bool {
+        let Some(event_id) = seen.event_id.filter(|id| id.is_string()) else {
             return false;
         };
-        let agent = object.get("producer").and_then(|producer| producer.get("agent_id"));
+        let agent = seen.producer.and_then(|producer| producer.get("agent_id"));
         let agent = agent.map(fingerprint).unwrap_or_default();
-        let print = content(object);
+        let print = content(seen);
         match self.ids.first(mix(agent, fingerprint(event_id)), print) {
             Some(known) if known == print => true,
             Some(_) => {
@@ -254,7 +254,7 @@ impl Sequence {
         &mut self,
         id: &str,
         kind: Option<Type>,
-        object: View<'_>,
+        seen: &Seen<'_>,
         findings: &mut Vec<Finding>,
     ) -> bool {
         match self.ended.get(id).copied() {
@@ -269,7 +269,7 @@ impl Sequence {
         self.open(id, started);
         self.whole |= started;
         // Who subscribes late, or starts recording late, sees numbered sessions begin in the middle.
-        let number = object.get("sequence_number").and_then(View::as_i64);
+        let number = seen.sequence_number.and_then(View::as_i64);
         let late = number.is_some_and(|number| number > 0) || self.subscriptions.any_accepted();
         if !started && !late {
             findings
@@ -337,27 +337,28 @@ impl Sequence {
     }
 }
 
-/// A fingerprint of what happened, whatever the language and length it is told in.
-fn content(object: View<'_>) -> u64 {
-    /// What two deliveries of one event have in common, and two events hardly ever.
-    const TELLING: [&str; 14] = [
-        "type",
-        "session_id",
-        "timestamp",
-        "tool",
-        "tool_call_id",
-        "status",
-        "output_id",
-        "position",
-        "complete",
-        "reply_token",
-        "from_state",
-        "to_state",
-        "progress",
-        "extensions",
+/// A fingerprint of what happened, whatever the language and length it is told in: what two deliveries of one event
+/// have in common, and two events hardly ever.
+fn content(seen: &Seen<'_>) -> u64 {
+    let telling = [
+        seen.kind,
+        seen.session_id,
+        seen.timestamp,
+        seen.tool,
+        seen.tool_call_id,
+        seen.status,
+        seen.from_state,
+        seen.to_state,
+        seen.progress,
+        seen.output_id,
+        seen.position,
+        seen.complete,
+        seen.reply_token,
+        seen.extensions,
     ];
-    let told = object.entries().filter(|(name, _)| TELLING.iter().any(|known| name.is(known)));
-    told.map(|(name, value)| mix(name.span().len() as u64, fingerprint(value)))
+    let prints = telling.into_iter().enumerate();
+    prints
+        .filter_map(|(place, value)| Some(mix(place as u64, fingerprint(value?))))
         .fold(0, u64::wrapping_add)
 }
 

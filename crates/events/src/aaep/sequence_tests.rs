@@ -5,7 +5,10 @@ use super::*;
 /// One step, from a value.
 fn see(sequence: &mut Sequence, message: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
-    crate::check::with_document(message, |document| sequence.step(document, &mut findings));
+    crate::check::with_document(message, |document| {
+        let seen = Seen::new(document.root(), false);
+        sequence.step(document.root(), &seen, &mut findings);
+    });
     findings
 }
 

@@ -6,7 +6,7 @@
 use super::event::{self, Type};
 use super::show::Style;
 use crate::check::rules;
-use crate::check::shape::{self, Issue, What, quote, says, text};
+use crate::check::shape::{self, Issue, Known, What, quote, says, text};
 use crate::finding::{Finding, Rule};
 use crate::json::{Document, View};
 
@@ -127,7 +127,7 @@ rules! {
 }
 
 /// Everything wrong with one message, seen alone.
-pub(crate) fn event(message: &Document<'_>, strict: bool) -> Vec<Finding> {
+pub(crate) fn event(message: &Document<'_>, strict: bool, known: &mut Known) -> Vec<Finding> {
     let object = message.root();
     if !object.is_object() {
         return vec![
@@ -137,7 +137,7 @@ pub(crate) fn event(message: &Document<'_>, strict: bool) -> Vec<Finding> {
     let parts = Parts::of(object);
     let response = parts.is_response();
     let shape = if response { &event::RESPONSE } else { &event::EVENT };
-    let issues = shape::compare(shape, object);
+    let issues = shape::compare(shape, object, known);
     let mut findings: Vec<Finding> =
         issues.into_iter().map(|issue| finding(issue, response)).collect();
     version(&parts, &mut findings);

@@ -6,7 +6,7 @@
 
 use super::event::{PROTOCOL_VERSION, RETIRED, TOLERATED_NULLS, Type};
 use crate::check::rules;
-use crate::check::shape::{self, Issue, What, quote, says, text};
+use crate::check::shape::{self, Issue, Known, What, quote, says, text};
 use crate::finding::Finding;
 use crate::json::{Document, View};
 
@@ -68,7 +68,7 @@ rules! {
 }
 
 /// Everything wrong with one message, seen alone.
-pub(crate) fn event(message: &Document<'_>) -> Vec<Finding> {
+pub(crate) fn event(message: &Document<'_>, known: &mut Known) -> Vec<Finding> {
     let object = message.root();
     if !object.is_object() {
         return vec![
@@ -81,7 +81,7 @@ pub(crate) fn event(message: &Document<'_>) -> Vec<Finding> {
     let Some(kind) = Type::parse(&name) else {
         return vec![unknown(&name)];
     };
-    let issues = shape::compare(kind.shape(), object);
+    let issues = shape::compare(kind.shape(), object, known);
     let mut findings: Vec<Finding> = issues.into_iter().map(|issue| finding(kind, issue)).collect();
     match kind {
         Type::RunStarted => findings.extend(version(object)),

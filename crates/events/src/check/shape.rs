@@ -9,6 +9,10 @@ use std::collections::HashSet;
 
 use crate::json::View;
 
+mod fits;
+
+pub(crate) use fits::Known;
+
 /// An object: its fields, in parts so that types can share their common fields.
 pub(crate) struct Shape {
     pub(crate) parts: &'static [&'static [Field]],
@@ -126,7 +130,11 @@ pub(crate) struct Issue {
 }
 
 /// Everything in which the object does not fit the shape.
-pub(crate) fn compare(shape: &Shape, object: View<'_>) -> Vec<Issue> {
+pub(crate) fn compare(shape: &Shape, object: View<'_>, known: &mut Known) -> Vec<Issue> {
+    if fits::record(shape, object, known) { Vec::new() } else { closely(shape, object) }
+}
+
+fn closely(shape: &Shape, object: View<'_>) -> Vec<Issue> {
     let mut issues = Vec::new();
     record(shape, object, &Path::ROOT, &mut issues);
     issues
@@ -214,9 +222,9 @@ pub(crate) fn quote(text: &str) -> String {
 fn record(shape: &Shape, object: View<'_>, path: &Path<'_>, issues: &mut Vec<Issue>) {
     // Shapes have far fewer than 64 fields; one bit tells that a field was there.
     let mut present = 0u64;
-    let mut search = Search { shape, part: 0, at: 0, before: 0 };
     for (name, value) in object.entries() {
-        match search.find(name) {
+        let known = shape.fields().enumerate().find(|(_, field)| name.is(field.name));
+        match known {
             Some((index, field)) => {
                 present |= 1 << index;
                 kind(&field.kind, value, &path.name(name), issues);
@@ -242,54 +250,6 @@ fn record(shape: &Shape, object: View<'_>, path: &Path<'_>, issues: &mut Vec<Iss
 impl Shape {
     pub(crate) fn fields(&self) -> impl Iterator<Item = &'static Field> {
         self.parts.iter().copied().flatten()
-    }
-}
-
-/// Finds fields by name. Messages mostly keep to the order of the tables, so it looks first behind the last one.
-struct Search<'a> {
-    shape: &'a Shape,
-    /// Where the next search begins: a part, a field of it, and how many fields stand in the parts before.
-    part: usize,
-    at: usize,
-    before: usize,
-}
-
-impl Search<'_> {
-    fn find(&mut self, name: View<'_>) -> Option<(usize, &'static Field)> {
-        let text = name.as_str()?;
-        let text = text.as_bytes();
-        let (part, at) = (self.part, self.at);
-        self.forward(text, usize::MAX, usize::MAX).or_else(|| {
-            (self.part, self.at, self.before) = (0, 0, 0);
-            self.forward(text, part, at)
-        })
-    }
-
-    /// The field of this name up to a place; where there is none, the search has moved there.
-    fn forward(
-        &mut self,
-        name: &[u8],
-        end: usize,
-        end_at: usize,
-    ) -> Option<(usize, &'static Field)> {
-        while let Some(fields) = self.shape.parts.get(self.part) {
-            while let Some(field) = fields.get(self.at) {
-                if self.part == end && self.at >= end_at {
-                    return None;
-                }
-                self.at += 1;
-                if field.name.as_bytes() == name {
-                    return Some((self.before + self.at - 1, field));
-                }
-            }
-            if self.part == end {
-                return None;
-            }
-            self.before += fields.len();
-            self.part += 1;
-            self.at = 0;
-        }
-        None
     }
 }
 

@@ -1,8 +1,9 @@
 //! Bytes → nodes, in one pass.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::{DEEPEST, Error, Node, Noticed, Reason, Tag, View};
+use super::{DEEPEST, Error, Node, Noticed, Reason, Tag, view};
 
 /// Reads one document; its nodes replace what was there.
 pub(super) fn scan<'a>(
@@ -183,25 +184,32 @@ impl Scan<'_, '_> {
         let Some(node) = self.nodes.get(name).filter(|node| node.tag == Tag::Plain) else {
             return ESCAPED;
         };
-        let byte = |at: u32| u64::from(self.bytes.get(at as usize).copied().unwrap_or(0));
+        let byte = |at: u32| u32::from(self.bytes.get(at as usize).copied().unwrap_or(0));
         let (first, last) = (byte(node.start + 1), byte(node.end.saturating_sub(2)));
-        let middle = byte(node.start + (node.end - node.start) / 2);
-        let length = u64::from(node.end - node.start);
-        2 << ((length.wrapping_mul(7) ^ first.wrapping_mul(29) ^ middle.wrapping_mul(13) ^ last)
-            % 63)
+        let length = node.end - node.start;
+        // The lowest bit is taken.
+        2 << ((length * 7 ^ first * 5 ^ last * 11) % 63)
     }
 
-    fn view(&self, at: usize) -> View<'_> {
-        View { text: self.text, nodes: self.nodes, at: at as u32 }
+    /// A name, unescaped.
+    fn name(&self, at: usize) -> Option<Cow<'_, str>> {
+        let node = self.nodes.get(at)?;
+        let inner =
+            self.text.get(node.start as usize + 1..(node.end as usize).saturating_sub(1))?;
+        Some(if node.tag == Tag::Plain {
+            Cow::Borrowed(inner)
+        } else {
+            view::unescape(inner).into()
+        })
     }
 
     /// Looks whether one of the names before this one is the same.
     fn look_back(&mut self, object: usize, name: usize) {
-        let this = self.view(name).as_str();
+        let this = self.name(name);
         let mut at = object + 1;
         while at < name {
             let counts = self.nodes.get(at).is_some_and(|node| node.tag != Tag::Shadowed);
-            if counts && self.view(at).as_str() == this {
+            if counts && self.name(at) == this {
                 self.shadow(at, name);
                 return;
             }
@@ -214,7 +222,7 @@ impl Scan<'_, '_> {
         let mut twice = Vec::new();
         let mut at = object + 1;
         while at < self.nodes.len() {
-            if let Some(name) = self.view(at).as_str()
+            if let Some(name) = self.name(at)
                 && let Some(earlier) = known.insert(name, at)
             {
                 twice.push((earlier, at));

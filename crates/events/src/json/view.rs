@@ -5,13 +5,12 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{Node, Tag};
+use super::{Node, Tag, Tape};
 
 /// One value of a document, or the name of an object's field.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    pub(super) text: &'a str,
-    pub(super) nodes: &'a [Node],
+    pub(super) tape: &'a Tape<'a>,
     pub(super) at: u32,
 }
 
@@ -19,7 +18,7 @@ impl<'a> View<'a> {
     #[inline]
     fn node(self) -> Node {
         let nowhere = Node { start: 0, end: 0, next: u32::MAX, tag: Tag::Null };
-        self.nodes.get(self.at as usize).copied().unwrap_or(nowhere)
+        self.tape.nodes.get(self.at as usize).copied().unwrap_or(nowhere)
     }
 
     /// Where the value stands in the bytes.
@@ -31,7 +30,7 @@ impl<'a> View<'a> {
 
     /// The value as it stands in the bytes.
     pub fn raw(self) -> &'a str {
-        self.text.get(self.span()).unwrap_or_default()
+        self.tape.text.get(self.span()).unwrap_or_default()
     }
 
     /// Whether it is null.
@@ -86,12 +85,25 @@ impl<'a> View<'a> {
         let node = self.node();
         let inner = node.start as usize + 1..(node.end as usize).saturating_sub(1);
         match node.tag {
-            Tag::Plain => self.text.get(inner).map(Cow::Borrowed),
+            Tag::Plain => self.tape.text.get(inner).map(Cow::Borrowed),
             Tag::Escaped | Tag::Shadowed => {
-                self.text.get(inner).map(|text| Cow::Owned(unescape(text)))
+                self.tape.text.get(inner).map(|text| Cow::Owned(unescape(text)))
             }
             _ => None,
         }
+    }
+
+    /// The bytes of a string that stands there without escapes.
+    #[inline]
+    pub(crate) fn plain(self) -> Option<&'a [u8]> {
+        let node = self.node();
+        if node.tag != Tag::Plain {
+            return None;
+        }
+        self.tape
+            .text
+            .as_bytes()
+            .get(node.start as usize + 1..(node.end as usize).saturating_sub(1))
     }
 
     /// Whether it is this very string.
@@ -102,7 +114,7 @@ impl<'a> View<'a> {
             Tag::Plain => {
                 let inner = node.start as usize + 1..(node.end as usize).saturating_sub(1);
                 inner.len() == text.len()
-                    && self.text.as_bytes().get(inner) == Some(text.as_bytes())
+                    && self.tape.text.as_bytes().get(inner) == Some(text.as_bytes())
             }
             Tag::Escaped => self.as_str().is_some_and(|own| own == text),
             _ => false,
@@ -220,7 +232,7 @@ impl<'a> Iterator for Items<'a> {
 }
 
 /// Text without its escapes. The scanner has seen that they are well-formed.
-fn unescape(text: &str) -> String {
+pub(super) fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('\\') {

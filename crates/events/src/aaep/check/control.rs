@@ -67,8 +67,8 @@ pub(in crate::aaep) fn message(kind: &str, object: View<'_>) -> Vec<Finding> {
         _ => return unknown(kind).into_iter().collect(),
     };
     let rules = Rules { table, foreign };
-    let issues =
-        handshake::shape(kind).map_or_else(Vec::new, |shape| shape::compare(shape, object));
+    let issues = handshake::shape(kind)
+        .map_or_else(Vec::new, |shape| shape::compare(shape, object, &mut shape::Known::default()));
     let mut findings: Vec<Finding> =
         issues.into_iter().filter_map(|issue| finding(issue, &rules, object)).collect();
     // What the table says of a field is enough.

@@ -5,47 +5,57 @@ use crate::json::View;
 
 /// The fields of one event that conditions are about. A name that stands twice is here with its last value.
 #[derive(Default)]
-pub(super) struct Seen<'a> {
-    pub(super) context: Option<View<'a>>,
-    pub(super) version: Option<View<'a>>,
-    pub(super) kind: Option<View<'a>>,
-    pub(super) timestamp: Option<View<'a>>,
-    pub(super) producer: Option<View<'a>>,
-    pub(super) urgency: Option<View<'a>>,
-    pub(super) localization: Option<View<'a>>,
-    pub(super) extensions: Option<View<'a>>,
-    pub(super) terse: Option<View<'a>>,
-    pub(super) normal: Option<View<'a>>,
-    pub(super) detailed: Option<View<'a>>,
-    pub(super) progress: Option<View<'a>>,
-    pub(super) status: Option<View<'a>>,
-    pub(super) error_message: Option<View<'a>>,
-    chunk: Option<(View<'a>, View<'a>)>,
-    position: Option<View<'a>>,
-    complete: Option<View<'a>>,
+pub(crate) struct Seen<'a> {
+    pub(in crate::aaep) context: Option<View<'a>>,
+    pub(in crate::aaep) version: Option<View<'a>>,
+    pub(in crate::aaep) kind: Option<View<'a>>,
+    pub(in crate::aaep) event_id: Option<View<'a>>,
+    pub(in crate::aaep) session_id: Option<View<'a>>,
+    pub(in crate::aaep) sequence_number: Option<View<'a>>,
+    pub(in crate::aaep) timestamp: Option<View<'a>>,
+    pub(in crate::aaep) producer: Option<View<'a>>,
+    pub(in crate::aaep) urgency: Option<View<'a>>,
+    pub(in crate::aaep) localization: Option<View<'a>>,
+    pub(in crate::aaep) extensions: Option<View<'a>>,
+    pub(in crate::aaep) terse: Option<View<'a>>,
+    pub(in crate::aaep) normal: Option<View<'a>>,
+    pub(in crate::aaep) detailed: Option<View<'a>>,
+    pub(in crate::aaep) progress: Option<View<'a>>,
+    pub(in crate::aaep) status: Option<View<'a>>,
+    pub(in crate::aaep) error_message: Option<View<'a>>,
+    pub(in crate::aaep) from_state: Option<View<'a>>,
+    pub(in crate::aaep) to_state: Option<View<'a>>,
+    pub(in crate::aaep) tool: Option<View<'a>>,
+    pub(in crate::aaep) tool_call_id: Option<View<'a>>,
+    pub(in crate::aaep) reply_token: Option<View<'a>>,
+    pub(in crate::aaep) chunk: Option<(View<'a>, View<'a>)>,
+    pub(in crate::aaep) output_id: Option<View<'a>>,
+    pub(in crate::aaep) position: Option<View<'a>>,
+    pub(in crate::aaep) complete: Option<View<'a>>,
+    pub(in crate::aaep) hint: Option<View<'a>>,
     content_type: Option<View<'a>>,
-    pub(super) timeout: Option<View<'a>>,
-    pub(super) default_decision: Option<View<'a>>,
-    pub(super) risk: Option<View<'a>>,
-    pub(super) irreversible: Option<View<'a>>,
-    pub(super) reversibility: Option<View<'a>>,
-    pub(super) allowed_replies: Option<View<'a>>,
-    pub(super) response_kinds: Option<View<'a>>,
-    pub(super) choices: Option<View<'a>>,
+    pub(in crate::aaep) timeout: Option<View<'a>>,
+    pub(in crate::aaep) default_decision: Option<View<'a>>,
+    pub(in crate::aaep) risk: Option<View<'a>>,
+    pub(in crate::aaep) irreversible: Option<View<'a>>,
+    pub(in crate::aaep) reversibility: Option<View<'a>>,
+    pub(in crate::aaep) allowed_replies: Option<View<'a>>,
+    pub(in crate::aaep) response_kinds: Option<View<'a>>,
+    pub(in crate::aaep) choices: Option<View<'a>>,
     /// Whether it has a field `kind`, which AAEP does not know.
     has_kind: bool,
     /// How many fields it has.
-    pub(super) fields: usize,
-    pub(super) texts: Texts<'a>,
+    pub(in crate::aaep) fields: usize,
+    pub(in crate::aaep) texts: Texts<'a>,
 }
 
 impl<'a> Seen<'a> {
-    pub(super) fn new(object: View<'a>, strict: bool) -> Self {
+    pub(crate) fn new(object: View<'a>, strict: bool) -> Self {
         let mut seen = Self { texts: Texts::new(strict), ..Self::default() };
         for (name, value) in object.entries() {
             seen.fields += 1;
             if let Some(text) = name.as_str() {
-                seen.field(&text, name, value);
+                seen.field(text.as_bytes(), name, value);
             }
         }
         seen.chunk();
@@ -63,50 +73,62 @@ impl<'a> Seen<'a> {
         self.texts.piece(name, &text, &piece);
     }
 
-    fn field(&mut self, text: &str, name: View<'a>, value: View<'a>) {
+    fn field(&mut self, text: &[u8], name: View<'a>, value: View<'a>) {
         let origin = match text {
-            "@context" => return self.context = Some(value),
-            "aaep_version" => return self.version = Some(value),
-            "type" => return self.kind = Some(value),
-            "timestamp" => return self.timestamp = Some(value),
-            "producer" => return self.producer = Some(value),
-            "urgency" => return self.urgency = Some(value),
-            "localization_hints" => return self.localization = Some(value),
-            "extensions" => return self.extensions = Some(value),
-            "progress" => return self.progress = Some(value),
-            "status" => return self.status = Some(value),
-            "chunk" => return self.chunk = Some((name, value)),
-            "position" => return self.position = Some(value),
-            "complete" => return self.complete = Some(value),
-            "content_type" => return self.content_type = Some(value),
-            "timeout_seconds" => return self.timeout = Some(value),
-            "default_decision" => return self.default_decision = Some(value),
-            "risk_level" => return self.risk = Some(value),
-            "irreversible" => return self.irreversible = Some(value),
-            "reversibility" => return self.reversibility = Some(value),
-            "allowed_replies" => return self.allowed_replies = Some(value),
-            "accepted_response_kinds" => return self.response_kinds = Some(value),
-            "choices" => return self.choices = Some(value),
-            "kind" => return self.has_kind = true,
-            "summary_normal" => {
+            b"@context" => return self.context = Some(value),
+            b"aaep_version" => return self.version = Some(value),
+            b"type" => return self.kind = Some(value),
+            b"event_id" => return self.event_id = Some(value),
+            b"session_id" => return self.session_id = Some(value),
+            b"sequence_number" => return self.sequence_number = Some(value),
+            b"timestamp" => return self.timestamp = Some(value),
+            b"producer" => return self.producer = Some(value),
+            b"urgency" => return self.urgency = Some(value),
+            b"localization_hints" => return self.localization = Some(value),
+            b"extensions" => return self.extensions = Some(value),
+            b"progress" => return self.progress = Some(value),
+            b"status" => return self.status = Some(value),
+            b"from_state" => return self.from_state = Some(value),
+            b"to_state" => return self.to_state = Some(value),
+            b"tool" => return self.tool = Some(value),
+            b"tool_call_id" => return self.tool_call_id = Some(value),
+            b"reply_token" => return self.reply_token = Some(value),
+            b"output_id" => return self.output_id = Some(value),
+            b"coalesce_hint" => return self.hint = Some(value),
+            b"chunk" => return self.chunk = Some((name, value)),
+            b"position" => return self.position = Some(value),
+            b"complete" => return self.complete = Some(value),
+            b"content_type" => return self.content_type = Some(value),
+            b"timeout_seconds" => return self.timeout = Some(value),
+            b"default_decision" => return self.default_decision = Some(value),
+            b"risk_level" => return self.risk = Some(value),
+            b"irreversible" => return self.irreversible = Some(value),
+            b"reversibility" => return self.reversibility = Some(value),
+            b"allowed_replies" => return self.allowed_replies = Some(value),
+            b"accepted_response_kinds" => return self.response_kinds = Some(value),
+            b"choices" => return self.choices = Some(value),
+            b"kind" => return self.has_kind = true,
+            b"summary_normal" => {
                 self.normal = Some(value);
                 Origin::Written
             }
-            "summary_terse" => {
+            b"summary_terse" => {
                 self.terse = Some(value);
                 Origin::Written
             }
-            "summary_detailed" => {
+            b"summary_detailed" => {
                 self.detailed = Some(value);
                 Origin::Written
             }
-            "error_message" => {
+            b"error_message" => {
                 self.error_message = Some(value);
                 Origin::Quoted
             }
-            "request_text" | "args_summary" | "partial_result" | "output_summary" => Origin::Quoted,
-            "description" | "action" | "consequence" | "question" | "context" | "reason"
-            | "remediation_hint" => Origin::Written,
+            b"request_text" | b"args_summary" | b"partial_result" | b"output_summary" => {
+                Origin::Quoted
+            }
+            b"description" | b"action" | b"consequence" | b"question" | b"context" | b"reason"
+            | b"remediation_hint" => Origin::Written,
             _ => return,
         };
         if let Some(text) = value.as_str() {
@@ -115,7 +137,7 @@ impl<'a> Seen<'a> {
     }
 
     /// Whether it is nobody's event: a message with a `kind` instead of a type, or the reply of an extension.
-    pub(super) fn is_foreign(&self, name: &str) -> bool {
+    pub(in crate::aaep) fn is_foreign(&self, name: &str) -> bool {
         let is_reply = || {
             name.rsplit_once('.').is_some_and(|(_, last)| last == "reply") && !name.contains(':')
         };
@@ -123,7 +145,7 @@ impl<'a> Seen<'a> {
     }
 
     /// Whether it says that what it is about cannot be undone, in either of the two ways (§4.4.1, §6.4.1).
-    pub(super) fn is_irreversible(&self) -> bool {
+    pub(in crate::aaep) fn is_irreversible(&self) -> bool {
         self.irreversible.and_then(View::as_bool) == Some(true)
             || self.reversibility.is_some_and(|word| word.is("irreversible"))
     }

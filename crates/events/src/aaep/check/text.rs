@@ -33,7 +33,7 @@ pub(super) struct Piece {
 
 /// What the texts of an event break; each with the name of the first field that does.
 #[derive(Default)]
-pub(super) struct Texts<'a> {
+pub(in crate::aaep) struct Texts<'a> {
     strict: bool,
     first: Option<View<'a>>,
     secret: Option<(View<'a>, &'static str)>,

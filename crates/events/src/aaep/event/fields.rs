@@ -87,16 +87,22 @@ pub(in crate::aaep) const fn set(min: usize, max: usize, item: &'static Kind) ->
 /// Whether an id is the prefix and 1 to 64 letters and digits, and nothing after them.
 pub(in crate::aaep) fn is_id(prefix: &str, id: &str) -> bool {
     id.strip_prefix(prefix).is_some_and(|rest| {
-        (1..=64).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        // Looking at all of them at once is quicker than stopping at the first.
+        (1..=64).contains(&rest.len())
+            && rest.bytes().fold(true, |fits, byte| fits & byte.is_ascii_alphanumeric())
     })
 }
 
 fn is_timestamp(text: &str) -> bool {
-    rfc3339(text)
-        .is_some_and(|moment| matches!(moment.digits, 0 | 3 | 6) && !text.contains(['t', 'z']))
+    rfc3339(text).is_some_and(|moment| {
+        matches!(moment.digits, 0 | 3 | 6) && !text.bytes().any(|byte| matches!(byte, b't' | b'z'))
+    })
 }
 
 fn is_version(text: &str) -> bool {
+    if text == super::VERSION {
+        return true;
+    }
     let (numbers, label) = match text.split_once('-') {
         Some((numbers, label)) => (numbers, Some(label)),
         None => (text, None),
@@ -111,12 +117,10 @@ fn is_version(text: &str) -> bool {
 }
 
 pub(in crate::aaep) fn is_language(tag: &str) -> bool {
-    let mut parts = tag.split('-');
-    let sized = |part: &str| (1..=8).contains(&part.len());
-    parts
-        .next()
-        .is_some_and(|first| sized(first) && first.bytes().all(|byte| byte.is_ascii_alphabetic()))
-        && parts.all(|part| sized(part) && part.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    let mut parts = tag.as_bytes().split(|byte| *byte == b'-');
+    let sized = |part: &[u8]| (1..=8).contains(&part.len());
+    parts.next().is_some_and(|first| sized(first) && first.iter().all(u8::is_ascii_alphabetic))
+        && parts.all(|part| sized(part) && part.iter().all(u8::is_ascii_alphanumeric))
 }
 
 fn is_script(text: &str) -> bool {

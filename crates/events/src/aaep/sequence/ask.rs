@@ -11,7 +11,7 @@ use super::{
     ACCEPTED_UNUSED, ASKED_TWICE, CONSENT, CONSENT_RISK, COUNTDOWN, FOLLOW_UP, KIND_OF_ANSWER,
     NO_NEWS, OTHER_RISK, REFUSED, REPLY, TOO_LATE,
 };
-use crate::aaep::check::is_irreversible;
+use crate::aaep::check::seen::Seen;
 use crate::check::recent::{fingerprint, key};
 use crate::check::shape::{quote, says, text};
 use crate::check::time::rfc3339;
@@ -180,7 +180,13 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    pub(super) fn ask(&mut self, object: View<'_>, now: Option<i128>, findings: &mut Vec<Finding>) {
+    pub(super) fn ask(
+        &mut self,
+        object: View<'_>,
+        seen: &Seen<'_>,
+        now: Option<i128>,
+        findings: &mut Vec<Finding>,
+    ) {
         let action = object.get("action").map(fingerprint).unwrap_or_default();
         let waits = |question: &Question| {
             question.action == action
@@ -193,9 +199,8 @@ impl Questions {
         if self.open.len() >= OPEN {
             self.open.pop_front();
         }
-        let irreversible = is_irreversible(object);
-        let explicit =
-            object.get("irreversible").is_some() || object.get("reversibility").is_some();
+        let irreversible = seen.is_irreversible();
+        let explicit = seen.irreversible.is_some() || seen.reversibility.is_some();
         self.open.push_back(Question {
             token: text(object, "reply_token").map(|token| key(&token)).unwrap_or_default(),
             action,
@@ -275,14 +280,14 @@ impl Questions {
     /// A tool is invoked: uses up the confirmation that fits best, and says what is wrong with that.
     pub(super) fn invoked(
         &mut self,
-        object: View<'_>,
+        seen: &Seen<'_>,
         now: Option<i128>,
         whole: bool,
         strict: bool,
         findings: &mut Vec<Finding>,
     ) {
-        let irreversible = is_irreversible(object);
-        let high = says(object, "risk_level", "high");
+        let irreversible = seen.is_irreversible();
+        let high = seen.risk.is_some_and(|risk| risk.is("high"));
         let Some(question) = self.take(irreversible || high) else {
             if whole && (irreversible || high) {
                 findings.push(self.unasked(irreversible));

@@ -7,9 +7,10 @@ use super::{
     ABANDONED, AFTER_COMPLETE, CALL_ID, COMPLETED_ALONE, FIRST_STATE, HINT, NO_ID, NO_STATES,
     NUMBER, NUMBER_ALL, POSITION, SMALL_STEPS, STATE_CHAIN, TIME, TOOL_NAME, UNFINISHED,
 };
+use crate::aaep::check::seen::Seen;
 use crate::aaep::event::Type;
 use crate::check::recent::{Recent, Seed, fingerprint, key};
-use crate::check::shape::{quote, text};
+use crate::check::shape::quote;
 use crate::check::time::rfc3339;
 use crate::finding::Finding;
 use crate::json::View;
@@ -97,29 +98,30 @@ impl Session {
         &mut self,
         kind: Option<Type>,
         object: View<'_>,
+        seen: &Seen<'_>,
         around: Around,
         findings: &mut Vec<Finding>,
     ) -> Option<i128> {
-        let now = self.clock(object, findings);
-        self.number(kind, object, around, findings);
+        let now = self.clock(seen, findings);
+        self.number(kind, seen, around, findings);
         self.events += 1;
         match kind {
-            Some(Type::StateChanged) => self.state(object, around, findings),
+            Some(Type::StateChanged) => self.state(seen, around, findings),
             Some(Type::ProgressUpdated) => {
                 self.questions.progress();
                 if around.strict {
-                    self.progress(object, findings);
+                    self.progress(seen, findings);
                 }
             }
             Some(Type::ToolInvoked) => {
-                self.questions.invoked(object, now, self.whole, around.strict, findings);
-                self.invoked(object, around, findings);
+                self.questions.invoked(seen, now, self.whole, around.strict, findings);
+                self.invoked(seen, around, findings);
             }
-            Some(Type::ToolCompleted) => self.completed(object, findings),
-            Some(Type::OutputStreaming) => self.output(object, findings),
+            Some(Type::ToolCompleted) => self.completed(seen, findings),
+            Some(Type::OutputStreaming) => self.output(seen, findings),
             Some(Type::AwaitingConfirmation) => {
                 self.imply(&["awaiting_input"]);
-                self.questions.ask(object, now, findings);
+                self.questions.ask(object, seen, now, findings);
             }
             Some(Type::AwaitingClarification) => self.imply(&["awaiting_input"]),
             Some(Type::HandoffRequested) => self.imply(&["handing_off"]),
@@ -132,8 +134,8 @@ impl Session {
         now
     }
 
-    fn clock(&mut self, object: View<'_>, findings: &mut Vec<Finding>) -> Option<i128> {
-        let now = rfc3339(&text(object, "timestamp")?)?.nanos;
+    fn clock(&mut self, seen: &Seen<'_>, findings: &mut Vec<Finding>) -> Option<i128> {
+        let now = rfc3339(&seen.timestamp?.as_str()?)?.nanos;
         match self.last_time {
             Some(last) if now < last => {
                 findings
@@ -147,11 +149,11 @@ impl Session {
     fn number(
         &mut self,
         kind: Option<Type>,
-        object: View<'_>,
+        seen: &Seen<'_>,
         around: Around,
         findings: &mut Vec<Finding>,
     ) {
-        let number = object.get("sequence_number").and_then(View::as_i64);
+        let number = seen.sequence_number.and_then(View::as_i64);
         match (number, self.next_number) {
             // Filters and merging leave gaps that are no loss; only going back is wrong then.
             (Some(number), Some(expected)) if around.thinned && number > expected => {}
@@ -182,21 +184,23 @@ impl Session {
         }
     }
 
-    fn state(&mut self, object: View<'_>, around: Around, findings: &mut Vec<Finding>) {
-        let (Some(from), Some(to)) = (text(object, "from_state"), text(object, "to_state")) else {
+    fn state(&mut self, seen: &Seen<'_>, around: Around, findings: &mut Vec<Finding>) {
+        let text = |value: Option<View<'_>>| value.and_then(View::as_str).map(|text| key(&text));
+        let (Some(from), Some(to)) = (text(seen.from_state), text(seen.to_state)) else {
             return;
         };
-        let agent = object.pointer("/producer/agent_id").map(fingerprint).unwrap_or_default();
+        let agent = seen.producer.and_then(|producer| producer.get("agent_id"));
+        let agent = agent.map(fingerprint).unwrap_or_default();
         let own = self.states.iter().position(|(id, _)| *id == agent);
         let own_state = own.and_then(|at| self.states.get(at)).map(|(_, state)| state);
         match &self.state {
             _ if !self.whole && self.state.is_none() => {}
-            None if from != "idle" => {
+            None if &*from != "idle" => {
                 findings
                     .push(FIRST_STATE.at("/from_state", format!("{} is not idle", quote(&from))));
             }
             // Another agent of the same session begins its own chain.
-            Some(_) if own.is_none() && from == "idle" => {}
+            Some(_) if own.is_none() && &*from == "idle" => {}
             Some(last)
                 if **last != *from
                     && own_state.is_none_or(|own| **own != *from)
@@ -211,7 +215,6 @@ impl Session {
             let strict = self.last_time.filter(|_| around.strict);
             self.questions.state(&from, &to, strict, findings);
         }
-        let to = key(&to);
         if let Some((_, state)) = own.and_then(|at| self.states.get_mut(at)) {
             state.clone_from(&to);
         } else if self.states.len() < AGENTS {
@@ -221,9 +224,10 @@ impl Session {
         self.implied.clear();
     }
 
-    fn progress(&mut self, object: View<'_>, findings: &mut Vec<Finding>) {
+    fn progress(&mut self, seen: &Seen<'_>, findings: &mut Vec<Finding>) {
         const SECOND: i128 = 1_000_000_000;
-        let percent = object.pointer("/progress/percent").and_then(View::as_f64);
+        let percent = seen.progress.and_then(|progress| progress.get("percent"));
+        let percent = percent.and_then(View::as_f64);
         let (Some(percent), Some(now)) = (percent, self.last_time) else {
             return;
         };
@@ -239,13 +243,13 @@ impl Session {
         }
     }
 
-    fn invoked(&mut self, object: View<'_>, around: Around, findings: &mut Vec<Finding>) {
+    fn invoked(&mut self, seen: &Seen<'_>, around: Around, findings: &mut Vec<Finding>) {
         self.imply(&["calling_tool"]);
         self.worked = true;
-        let Some(tool) = text(object, "tool").map(|tool| key(&tool)) else {
+        let Some(tool) = seen.tool.and_then(View::as_str).map(|tool| key(&tool)) else {
             return;
         };
-        let Some(id) = text(object, "tool_call_id") else {
+        let Some(id) = seen.tool_call_id.and_then(View::as_str) else {
             if around.strict {
                 findings.push(NO_ID.at("/tool_call_id", "the call has no id"));
             }
@@ -262,11 +266,11 @@ impl Session {
         }
     }
 
-    fn completed(&mut self, object: View<'_>, findings: &mut Vec<Finding>) {
+    fn completed(&mut self, seen: &Seen<'_>, findings: &mut Vec<Finding>) {
         self.imply(&["thinking", "calling_tool"]);
-        let text = |name: &str| text(object, name).map(|text| key(&text));
-        let tool = text("tool").unwrap_or_default();
-        match text("tool_call_id") {
+        let text = |value: Option<View<'_>>| value.and_then(View::as_str).map(|text| key(&text));
+        let tool = text(seen.tool).unwrap_or_default();
+        match text(seen.tool_call_id) {
             Some(id) => self.completed_id(&id, &tool, findings),
             None => self.completed_tool(&tool, findings),
         }
@@ -311,20 +315,20 @@ impl Session {
         true
     }
 
-    fn output(&mut self, object: View<'_>, findings: &mut Vec<Finding>) {
+    fn output(&mut self, seen: &Seen<'_>, findings: &mut Vec<Finding>) {
         self.imply(&["writing_output"]);
         self.worked = true;
         // Output without an id is one output per session.
-        let id = text(object, "output_id").map(|id| key(&id)).unwrap_or_default();
+        let id = seen.output_id.and_then(View::as_str).map(|id| key(&id)).unwrap_or_default();
         if self.past_outputs.get(&*id).is_some() {
             findings
                 .push(AFTER_COMPLETE.at("/output_id", "the output was complete before this chunk"));
             return;
         }
-        let chunk = text(object, "chunk").unwrap_or_default();
+        let chunk = seen.chunk.and_then(|(_, chunk)| chunk.as_str()).unwrap_or_default();
         let known = self.outputs.remove(&id);
         let mut output = known.unwrap_or_default();
-        if let Some(position) = object.get("position").and_then(View::as_u64) {
+        if let Some(position) = seen.position.and_then(View::as_u64) {
             let unseen = known.is_none() && !self.whole;
             if !unseen && !(output.least..=output.most).contains(&position) {
                 let message = format!("the position is {position}, where {} follows", output.most);
@@ -335,11 +339,11 @@ impl Session {
         let (least, most) = length(&chunk);
         output.least = output.least.saturating_add(least);
         output.most = output.most.saturating_add(most);
-        if object.get("complete").and_then(View::as_bool) == Some(true) {
+        if seen.complete.and_then(View::as_bool) == Some(true) {
             self.past_outputs.first(&*id, ());
             return;
         }
-        if object.get("coalesce_hint").is_none() && !std::mem::replace(&mut output.told, true) {
+        if seen.hint.is_none() && !std::mem::replace(&mut output.told, true) {
             findings.push(HINT.at("/coalesce_hint", "the chunk does not say where it was cut"));
         }
         if self.outputs.len() < OPEN {
