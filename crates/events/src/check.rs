@@ -135,6 +135,27 @@ impl Checker {
         self
     }
 
+    /// The same, for a stream that is joined while it runs: what came before excuses what is missing.
+    #[must_use]
+    pub fn joined(mut self) -> Self {
+        if let Order::Aaep(sequence) = &mut self.order {
+            sequence.joined = true;
+        }
+        self
+    }
+
+    /// The finding for a message that could not be cut out of the stream. What it may have told is not missed later.
+    pub fn unframed(&mut self, error: frame::Error) -> Finding {
+        self.lose();
+        unframed(self.protocol, error)
+    }
+
+    fn lose(&mut self) {
+        if let Order::Aaep(sequence) = &mut self.order {
+            sequence.lose();
+        }
+    }
+
     /// Everything wrong with a message seen alone, which is not part of the stream.
     pub fn alone(&mut self, bytes: &[u8]) -> Vec<Finding> {
         match parse(self.protocol, bytes, &mut self.parser) {
@@ -154,7 +175,10 @@ impl Checker {
     pub fn message(&mut self, bytes: &[u8]) -> Vec<Finding> {
         let document = match parse(self.protocol, bytes, &mut self.parser) {
             Ok(document) => document,
-            Err(finding) => return vec![finding],
+            Err(finding) => {
+                self.lose();
+                return vec![finding];
+            }
         };
         match &mut self.order {
             Order::Aaep(sequence) => {

@@ -6,6 +6,7 @@
 //! Which confirmation belongs to which tool cannot be seen, so any open one counts. A session that was not seen from
 //! its start on is not blamed for what may have come before. A recording that ends inside a session earns a note.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use super::check::EVENT_ID;
@@ -22,7 +23,7 @@ mod session;
 pub(crate) mod subscription;
 
 use ask::Asked;
-use session::{Around, Session};
+use session::{Around, Session, Step};
 use subscription::Subscriptions;
 
 rules! {
@@ -86,6 +87,9 @@ rules! {
     REFUSED = "AAEP-6.1-R1" Error Producer
         "No action runs after its confirmation was rejected.",
         "Ask again, and wait for accept.";
+    ANSWERED_LATER = "AAEP-4.5.3-R1" Warning Producer
+        "Nothing is done before the confirmation was accepted, or its time was over.",
+        "Wait for the reply before invoking the tool.";
     TOO_LATE = "AAEP-6.4-R1" Warning Producer
         "Without an answer in time the default decides.",
         "Do not act after the deadline when the default is reject.";
@@ -164,12 +168,17 @@ pub struct Sequence {
     tokens: Recent<Asked>,
     /// Whether a session was seen from its start on.
     whole: bool,
+    /// Whether sessions may be seen from the middle on, without anybody's fault.
+    pub(crate) joined: bool,
+    /// Whether two producers were seen to use the same id for a session.
+    twins: bool,
     subscriptions: Subscriptions,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Ended {
-    By(Type),
+    /// By this event, and whose session it was.
+    By(Type, u64),
     /// Let go to stay within bounds: what follows cannot be judged.
     Forgotten,
 }
@@ -188,7 +197,9 @@ impl Sequence {
         let Some(id) = session_id.as_deref().filter(|id| event::is_id("sess_", id)) else {
             return;
         };
-        if self.is_repeat(seen, findings) {
+        let agent = seen.producer.and_then(|producer| producer.get("agent_id"));
+        let agent = agent.map(fingerprint).unwrap_or_default();
+        if self.is_repeat(seen, agent, findings) {
             return;
         }
         let kind = Type::parse(&name);
@@ -200,8 +211,11 @@ impl Sequence {
                 findings.push(TOKEN.at("/reply_token", "the token was used before"));
             }
         }
+        let started = kind == Some(Type::SessionStarted);
+        let id = self.of_producer(id, agent, started);
+        let id = &*id;
         if self.sessions.contains_key(id) {
-            if kind == Some(Type::SessionStarted) {
+            if started {
                 findings.push(STARTED_ONCE.at("/type", "the session was started before"));
             }
         } else if !self.begin(id, kind, seen, findings) {
@@ -211,12 +225,43 @@ impl Sequence {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
-        let now = session.step(kind, object, seen, around, findings);
+        session.joins(agent);
+        let Step { now, used } = session.step(kind, object, seen, around, findings);
+        if let Some(asked) = used.and_then(|token| self.tokens.get_mut(&*token)) {
+            asked.used = true;
+        }
         self.subscriptions.event(kind, object, now, findings);
         if let Some(terminal) = kind.filter(|kind| kind.is_terminal()) {
-            self.sessions.remove(id);
-            self.ended.first(id, Ended::By(terminal));
+            let agents = self.sessions.remove(id).map(|session| session.agents);
+            let producer = agents.and_then(|agents| agents.first().copied()).unwrap_or_default();
+            self.ended.first(id, Ended::By(terminal, producer));
         }
+    }
+
+    /// A message could not be read. What it was is not known, so nobody is blamed for what it may have told.
+    pub(crate) fn lose(&mut self) {
+        self.joined = true;
+        self.sessions.values_mut().for_each(Session::lose);
+    }
+
+    /// The session that an id stands for. Ids are unique for one producer only: where another agent starts a session
+    /// under an id that is in use, that is a session of its own.
+    fn of_producer<'a>(&mut self, id: &'a str, agent: u64, started: bool) -> Cow<'a, str> {
+        if !self.twins && !started {
+            return Cow::Borrowed(id);
+        }
+        let known = match (self.sessions.get(id), self.ended.get(id)) {
+            (Some(session), _) => session.agents.contains(&agent),
+            (None, Some(Ended::By(_, producer))) => *producer == agent,
+            (None, _) => true,
+        };
+        let twin = format!("{id}/{agent:x}");
+        let has_twin = self.sessions.contains_key(&*twin) || self.ended.get(&*twin).is_some();
+        if !known && (started || has_twin) {
+            self.twins = true;
+            return Cow::Owned(twin);
+        }
+        Cow::Borrowed(id)
     }
 
     /// Everything that is wrong because the stream ends here.
@@ -232,12 +277,10 @@ impl Sequence {
     }
 
     /// Whether the event was there before. Under a known id, another event is a finding.
-    fn is_repeat(&mut self, seen: &Seen<'_>, findings: &mut Vec<Finding>) -> bool {
+    fn is_repeat(&mut self, seen: &Seen<'_>, agent: u64, findings: &mut Vec<Finding>) -> bool {
         let Some(event_id) = seen.event_id.filter(|id| id.is_string()) else {
             return false;
         };
-        let agent = seen.producer.and_then(|producer| producer.get("agent_id"));
-        let agent = agent.map(fingerprint).unwrap_or_default();
         let print = content(seen);
         match self.ids.first(mix(agent, fingerprint(event_id)), print) {
             Some(known) if known == print => true,
@@ -258,7 +301,7 @@ impl Sequence {
         findings: &mut Vec<Finding>,
     ) -> bool {
         match self.ended.get(id).copied() {
-            Some(Ended::By(terminal)) => {
+            Some(Ended::By(terminal, _)) => {
                 findings.push(after(terminal, kind));
                 return false;
             }
@@ -270,7 +313,9 @@ impl Sequence {
         self.whole |= started;
         // Who subscribes late, or starts recording late, sees numbered sessions begin in the middle.
         let number = seen.sequence_number.and_then(View::as_i64);
-        let late = number.is_some_and(|number| number > 0) || self.subscriptions.any_accepted();
+        let late = number.is_some_and(|number| number > 0)
+            || self.joined
+            || self.subscriptions.any_accepted();
         if !started && !late {
             findings
                 .push(STARTED_FIRST.at("/type", "the session was not started before this event"));
@@ -331,8 +376,17 @@ impl Sequence {
             return;
         }
         asked.reply = Some(print);
-        if confirmation && let Some(session) = self.sessions.get_mut(&asked.session) {
-            session.questions.answer(&token, says(object, "decision", "accept"));
+        if asked.used {
+            findings.push(ANSWERED_LATER.at("/reply_token", "the action ran before this answer"));
+            return;
+        }
+        let accepted = says(object, "decision", "accept");
+        if confirmation
+            && let Some(session) = self.sessions.get_mut(&asked.session)
+            && session.questions.answer(&token, accepted)
+        {
+            let message = "the producer had gone on before this answer";
+            findings.push(ANSWERED_AFTER.at("/reply_token", message));
         }
     }
 }
@@ -340,21 +394,26 @@ impl Sequence {
 /// A fingerprint of what happened, whatever the language and length it is told in: what two deliveries of one event
 /// have in common, and two events hardly ever.
 fn content(seen: &Seen<'_>) -> u64 {
+    let step = |name| seen.progress.and_then(|progress| progress.get(name));
     let telling = [
         seen.kind,
         seen.session_id,
         seen.timestamp,
+        seen.urgency,
         seen.tool,
         seen.tool_call_id,
         seen.status,
+        seen.risk,
+        seen.irreversible,
         seen.from_state,
         seen.to_state,
-        seen.progress,
+        step("percent"),
+        step("step"),
         seen.output_id,
-        seen.position,
         seen.complete,
         seen.reply_token,
-        seen.extensions,
+        seen.default_decision,
+        seen.timeout,
     ];
     let prints = telling.into_iter().enumerate();
     prints

@@ -273,3 +273,65 @@ fn more_sessions_than_can_be_followed_cause_no_false_finding() {
         }
     }
 }
+
+#[test]
+fn of_two_questions_the_one_that_was_refused_stays_refused() {
+    let invoke = |call: &str| {
+        ("tool.invoked", json!({"tool": "t", "tool_call_id": call, "irreversible": true}))
+    };
+    let events = [
+        ("session.started", none()),
+        asked("rpl_1"),
+        asked("rpl_2"),
+        reply("rpl_2", "accept"),
+        state("idle", "awaiting_input"),
+        state("awaiting_input", "calling_tool"),
+        invoke("call_2"),
+        reply("rpl_1", "reject"),
+        invoke("call_1"),
+    ];
+    assert_eq!(play(&events), ["AAEP-6.1-R1"]);
+}
+
+#[test]
+fn an_answer_after_the_producer_went_on_is_told() {
+    let events = [
+        ("session.started", none()),
+        asked("rpl_1"),
+        state("idle", "awaiting_input"),
+        state("awaiting_input", "deciding"),
+        reply("rpl_1", "accept"),
+    ];
+    assert_eq!(play(&events), ["AAEP-6.8-R3"]);
+}
+
+#[test]
+fn a_refusal_needs_a_word_before_all_is_said_to_be_done() {
+    let start = ("session.started", none());
+    let end = ("session.completed", none());
+    let refused = [start.clone(), asked("rpl_1"), reply("rpl_1", "reject"), end.clone()];
+    assert_eq!(play(&refused), ["AAEP-4.5.3-R3"]);
+    let told = [start, asked("rpl_1"), reply("rpl_1", "reject"), state("idle", "thinking"), end];
+    assert_eq!(play(&told), [] as [&str; 0]);
+}
+
+#[test]
+fn what_could_have_been_in_a_lost_message_is_nobodys_fault() {
+    let numbered = |number: usize, kind: &str, fields: Value| {
+        let mut event = message("sess_1", number, kind, &fields);
+        event["sequence_number"] = number.into();
+        event
+    };
+    let mut sequence = Sequence::default();
+    let mut found = see(&mut sequence, &numbered(0, "session.started", none()));
+    found.extend(see(&mut sequence, &numbered(1, "state.changed", state("idle", "thinking").1)));
+    sequence.lose();
+    found.extend(see(&mut sequence, &numbered(4, "tool.completed", json!({"tool": "t"}))));
+    let (_, change) = state("calling_tool", "writing_output");
+    found.extend(see(&mut sequence, &numbered(5, "state.changed", change)));
+    found.extend(see(&mut sequence, &numbered(6, "session.completed", none())));
+    found.extend(see(&mut sequence, &message("sess_2", 0, "progress.updated", &none())));
+    assert_eq!(found, []);
+    found.extend(see(&mut sequence, &message("sess_2", 1, "session.started", &none())));
+    assert_eq!(found.len(), 1, "a start comes first, lost messages or not");
+}

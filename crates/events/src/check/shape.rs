@@ -223,7 +223,8 @@ fn record(shape: &Shape, object: View<'_>, path: &Path<'_>, issues: &mut Vec<Iss
     // Shapes have far fewer than 64 fields; one bit tells that a field was there.
     let mut present = 0u64;
     for (name, value) in object.entries() {
-        let known = shape.fields().enumerate().find(|(_, field)| name.is(field.name));
+        let text = name.as_str().unwrap_or_default();
+        let known = shape.fields().enumerate().find(|(_, field)| field.name == text);
         match known {
             Some((index, field)) => {
                 present |= 1 << index;

@@ -41,6 +41,8 @@ pub(super) struct Asked {
     choices: Box<[u64]>,
     /// The fingerprint of the reply that counted.
     pub(super) reply: Option<u64>,
+    /// Whether the action ran before anybody was seen to answer.
+    pub(super) used: bool,
 }
 
 /// The kinds of answer that a question accepts: text, yes or no, one of the choices, a number.
@@ -87,6 +89,7 @@ impl Asked {
             kinds: AnswerKind::ALL.map(|kind| accepts(kind).then_some(kind)),
             choices: list("choices").map(values).unwrap_or_default(),
             reply: None,
+            used: false,
         }
     }
 
@@ -166,6 +169,8 @@ struct Question {
     /// Whether anything of the session followed it.
     followed: bool,
     state_since: bool,
+    /// Whether a change of state was taken for its outcome.
+    state_told: bool,
     progress_since: bool,
     invoked_since: bool,
     dropped_since: bool,
@@ -212,6 +217,7 @@ impl Questions {
             outcome: Outcome::Open,
             followed: false,
             state_since: false,
+            state_told: false,
             progress_since: false,
             invoked_since: false,
             dropped_since: false,
@@ -227,6 +233,8 @@ impl Questions {
     pub(super) fn follow(&mut self, asked_now: bool) {
         let before = self.open.len().saturating_sub(usize::from(asked_now));
         self.open.iter_mut().take(before).for_each(|question| question.followed = true);
+        // A refusal that was followed by anything is history.
+        self.open.retain(|question| question.outcome != Outcome::Rejected || !question.followed);
     }
 
     pub(super) fn progress(&mut self) {
@@ -249,35 +257,47 @@ impl Questions {
         if from != "awaiting_input" || to == "awaiting_input" {
             return;
         }
-        let Some(question) =
-            self.open.iter_mut().find(|question| question.outcome == Outcome::Open)
-        else {
+        // Where a reply told already how a question ended, the change is about that one.
+        let told = if to == "calling_tool" { Outcome::Accepted } else { Outcome::Rejected };
+        let mut open = self.open.iter_mut();
+        if let Some(answered) =
+            open.find(|question| question.outcome == told && !question.state_told)
+        {
+            answered.state_told = true;
+            return;
+        }
+        let mut open = self.open.iter_mut();
+        let Some(question) = open.find(|question| question.outcome == Outcome::Open) else {
             return;
         };
+        question.state_told = true;
         question.outcome = if to == "calling_tool" { Outcome::Accepted } else { Outcome::Unknown };
         if let Some(now) = strict {
             findings.extend(question.countdown(now));
         }
     }
 
-    /// A valid reply was recorded.
-    pub(super) fn answer(&mut self, token: &str, accepted: bool) {
+    /// A valid reply was recorded. Whether the question was over by then.
+    pub(super) fn answer(&mut self, token: &str, accepted: bool) -> bool {
         let mut open = self.open.iter_mut();
         let Some(question) = open.find(|question| *question.token == *token) else {
-            return;
+            return false;
         };
-        // What the producer showed to have taken for consent was not refused by a later reply.
-        if question.outcome == Outcome::Accepted {
-            return;
+        match question.outcome {
+            Outcome::Open if accepted => question.outcome = Outcome::Accepted,
+            Outcome::Open => {
+                question.outcome = Outcome::Rejected;
+                self.refused = true;
+            }
+            // What the producer showed to have taken for consent was not refused by a later reply.
+            Outcome::Accepted | Outcome::Rejected => {}
+            Outcome::Unknown => return true,
         }
-        question.outcome = if accepted { Outcome::Accepted } else { Outcome::Rejected };
-        if !accepted {
-            self.refused = true;
-            self.open.retain(|question| question.outcome != Outcome::Rejected);
-        }
+        false
     }
 
-    /// A tool is invoked: uses up the confirmation that fits best, and says what is wrong with that.
+    /// A tool is invoked: uses up the confirmation that fits best, and says what is wrong with that. The token of one
+    /// that nobody was seen to answer is given back.
     pub(super) fn invoked(
         &mut self,
         seen: &Seen<'_>,
@@ -285,18 +305,21 @@ impl Questions {
         whole: bool,
         strict: bool,
         findings: &mut Vec<Finding>,
-    ) {
+    ) -> Option<Box<str>> {
+        self.open.iter_mut().for_each(|question| question.invoked_since = true);
         let irreversible = seen.is_irreversible();
         let high = seen.risk.is_some_and(|risk| risk.is("high"));
-        let Some(question) = self.take(irreversible || high) else {
-            if whole && (irreversible || high) {
+        // Other work may go on while a question waits, and after it was answered.
+        if !irreversible && !high {
+            return None;
+        }
+        let Some(question) = self.take() else {
+            if whole {
                 findings.push(self.unasked(irreversible));
             }
-            self.open.iter_mut().for_each(|question| question.invoked_since = true);
-            return;
+            return None;
         };
         self.refused = false;
-        self.open.iter_mut().for_each(|question| question.invoked_since = true);
         if question.outcome == Outcome::Open
             && question.rejects_by_default
             && question.is_over(now, SKEW)
@@ -313,6 +336,7 @@ impl Questions {
             }
             findings.extend(now.and_then(|now| question.countdown(now)));
         }
+        (question.outcome == Outcome::Open).then_some(question.token)
     }
 
     fn unasked(&self, irreversible: bool) -> Finding {
@@ -327,20 +351,12 @@ impl Questions {
         }
     }
 
-    fn take(&mut self, needed: bool) -> Option<Question> {
-        let fits: [&dyn Fn(&Question) -> bool; 3] = if needed {
-            [
-                &|question| question.outcome == Outcome::Accepted,
-                &|question| question.irreversible,
-                &|_| true,
-            ]
-        } else {
-            // Other work may go on while a question waits: only what was accepted is used up by it.
-            let accepted = |question: &Question| {
-                question.outcome == Outcome::Accepted && !question.irreversible
-            };
-            [&{ accepted }, &|_| false, &|_| false]
-        };
+    fn take(&mut self) -> Option<Question> {
+        let fits: [&dyn Fn(&Question) -> bool; 3] = [
+            &|question| question.outcome == Outcome::Accepted,
+            &|question| question.outcome != Outcome::Rejected && question.irreversible,
+            &|question| question.outcome != Outcome::Rejected,
+        ];
         let at = fits.into_iter().find_map(|fit| self.open.iter().position(fit))?;
         self.open.remove(at)
     }
@@ -353,10 +369,10 @@ impl Questions {
         strict: bool,
         findings: &mut Vec<Finding>,
     ) {
-        let left = |question: &&Question| {
-            !question.followed && question.outcome == Outcome::Open && !question.is_over(now, 0)
+        let left = |question: &Question| {
+            !question.followed && matches!(question.outcome, Outcome::Open | Outcome::Rejected)
         };
-        if self.open.iter().any(|question| left(&question)) {
+        if self.open.iter().any(left) {
             findings.push(FOLLOW_UP.at("", "nothing says what became of the confirmation"));
         }
         let unused = |question: &Question| {

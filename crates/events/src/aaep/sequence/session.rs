@@ -33,11 +33,23 @@ pub(super) struct Around {
     pub(super) thinned: bool,
 }
 
+/// What one event told.
+pub(super) struct Step {
+    /// Its time.
+    pub(super) now: Option<i128>,
+    /// The token of a question whose action ran before anybody was seen to answer.
+    pub(super) used: Option<Box<str>>,
+}
+
 /// What has to be known of one session.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
     /// Whether it was seen from its start on; what came before may excuse much.
     pub(super) whole: bool,
+    /// Fingerprints of the agents that take part.
+    pub(super) agents: Vec<u64>,
+    /// Whether something was lost since the last event.
+    gap: bool,
     last_time: Option<i128>,
     next_number: Option<i64>,
     events: u64,
@@ -77,6 +89,8 @@ impl Session {
     pub(super) fn new(whole: bool) -> Self {
         Self {
             whole,
+            agents: Vec::new(),
+            gap: false,
             last_time: None,
             next_number: None,
             events: 0,
@@ -101,10 +115,12 @@ impl Session {
         seen: &Seen<'_>,
         around: Around,
         findings: &mut Vec<Finding>,
-    ) -> Option<i128> {
-        let now = self.clock(seen, findings);
+    ) -> Step {
+        let now = self.clock(kind, seen, around, findings);
         self.number(kind, seen, around, findings);
         self.events += 1;
+        self.gap = false;
+        let mut used = None;
         match kind {
             Some(Type::StateChanged) => self.state(seen, around, findings),
             Some(Type::ProgressUpdated) => {
@@ -114,10 +130,11 @@ impl Session {
                 }
             }
             Some(Type::ToolInvoked) => {
-                self.questions.invoked(seen, now, self.whole, around.strict, findings);
+                let whole = self.whole && !around.thinned;
+                used = self.questions.invoked(seen, now, whole, around.strict, findings);
                 self.invoked(seen, around, findings);
             }
-            Some(Type::ToolCompleted) => self.completed(seen, findings),
+            Some(Type::ToolCompleted) => self.completed(seen, around, findings),
             Some(Type::OutputStreaming) => self.output(seen, findings),
             Some(Type::AwaitingConfirmation) => {
                 self.imply(&["awaiting_input"]);
@@ -131,12 +148,37 @@ impl Session {
         if !self.questions.is_empty() {
             self.questions.follow(kind == Some(Type::AwaitingConfirmation));
         }
-        now
+        Step { now, used }
     }
 
-    fn clock(&mut self, seen: &Seen<'_>, findings: &mut Vec<Finding>) -> Option<i128> {
+    /// Something of the stream could not be read: it may have belonged here.
+    pub(super) fn lose(&mut self) {
+        self.whole = false;
+        self.gap = true;
+        self.state = None;
+        self.states.clear();
+    }
+
+    /// Remembers that an agent takes part; whether it did before.
+    pub(super) fn joins(&mut self, agent: u64) -> bool {
+        let known = self.agents.contains(&agent);
+        if !known && self.agents.len() < AGENTS {
+            self.agents.push(agent);
+        }
+        known
+    }
+
+    fn clock(
+        &mut self,
+        kind: Option<Type>,
+        seen: &Seen<'_>,
+        around: Around,
+        findings: &mut Vec<Finding>,
+    ) -> Option<i128> {
         let now = rfc3339(&seen.timestamp?.as_str()?)?.nanos;
         match self.last_time {
+            // What was held back to keep to a rate comes after what may not wait.
+            Some(last) if now < last && around.thinned && is_held(kind) => {}
             Some(last) if now < last => {
                 findings
                     .push(TIME.at("/timestamp", "the time is before that of the previous event"));
@@ -156,7 +198,8 @@ impl Session {
         let number = seen.sequence_number.and_then(View::as_i64);
         match (number, self.next_number) {
             // Filters and merging leave gaps that are no loss; only going back is wrong then.
-            (Some(number), Some(expected)) if around.thinned && number > expected => {}
+            (Some(number), Some(expected)) if (around.thinned || self.gap) && number > expected => {
+            }
             (Some(number), Some(expected)) if number != expected => {
                 let message = format!("the number is {number}, where {expected} follows");
                 findings.push(NUMBER.at("/sequence_number", message));
@@ -194,7 +237,7 @@ impl Session {
         let own = self.states.iter().position(|(id, _)| *id == agent);
         let own_state = own.and_then(|at| self.states.get(at)).map(|(_, state)| state);
         match &self.state {
-            _ if !self.whole && self.state.is_none() => {}
+            _ if around.thinned || !self.whole && self.state.is_none() => {}
             None if &*from != "idle" => {
                 findings
                     .push(FIRST_STATE.at("/from_state", format!("{} is not idle", quote(&from))));
@@ -266,17 +309,17 @@ impl Session {
         }
     }
 
-    fn completed(&mut self, seen: &Seen<'_>, findings: &mut Vec<Finding>) {
+    fn completed(&mut self, seen: &Seen<'_>, around: Around, findings: &mut Vec<Finding>) {
         self.imply(&["thinking", "calling_tool"]);
         let text = |value: Option<View<'_>>| value.and_then(View::as_str).map(|text| key(&text));
         let tool = text(seen.tool).unwrap_or_default();
         match text(seen.tool_call_id) {
-            Some(id) => self.completed_id(&id, &tool, findings),
-            None => self.completed_tool(&tool, findings),
+            Some(id) => self.completed_id(&id, &tool, around, findings),
+            None => self.completed_tool(&tool, around, findings),
         }
     }
 
-    fn completed_id(&mut self, id: &str, tool: &str, findings: &mut Vec<Finding>) {
+    fn completed_id(&mut self, id: &str, tool: &str, around: Around, findings: &mut Vec<Finding>) {
         if let Some(invoked) = self.calls.remove(id) {
             if *invoked != *tool {
                 let message = format!("{} was invoked, {} completed", quote(&invoked), quote(tool));
@@ -284,12 +327,12 @@ impl Session {
             }
         } else if self.close_unnamed(tool) {
             findings.push(CALL_ID.at("/tool_call_id", "the call was invoked without an id"));
-        } else if self.whole {
+        } else if self.whole && !around.thinned {
             findings.push(COMPLETED_ALONE.at("/tool_call_id", "no such call is open"));
         }
     }
 
-    fn completed_tool(&mut self, tool: &str, findings: &mut Vec<Finding>) {
+    fn completed_tool(&mut self, tool: &str, around: Around, findings: &mut Vec<Finding>) {
         if self.close_unnamed(tool) {
             return;
         }
@@ -298,7 +341,7 @@ impl Session {
             let message = format!("the id {} of the call is missing", quote(&id));
             findings.push(CALL_ID.at("/tool_call_id", message));
             self.calls.remove(&id);
-        } else if self.whole {
+        } else if self.whole && !around.thinned {
             findings.push(COMPLETED_ALONE.at("/tool", "no call of this tool is open"));
         }
     }
@@ -352,13 +395,15 @@ impl Session {
     }
 
     fn end(&mut self, kind: Type, around: Around, findings: &mut Vec<Finding>) {
-        if let Some(tool) = self.calls.values().chain(self.unnamed_calls.keys()).min() {
+        // Filters may hide how calls and outputs ended.
+        let open = self.calls.values().chain(self.unnamed_calls.keys()).min();
+        if let Some(tool) = open.filter(|_| !around.thinned) {
             findings.push(ABANDONED.at("", format!("the tool {} has not completed", quote(tool))));
         }
         if kind != Type::SessionCompleted {
             return;
         }
-        if !self.outputs.is_empty() {
+        if !self.outputs.is_empty() && !around.thinned {
             findings.push(UNFINISHED.at("", "an output has no final chunk"));
         }
         self.questions.completed(self.last_time, around.thinned, around.strict, findings);
@@ -375,6 +420,13 @@ fn length(text: &str) -> (u64, u64) {
         let length = text.len() as u64;
         return (length, length);
     }
-    let ascii = text.bytes().filter(u8::is_ascii).count();
-    (ascii as u64, text.encode_utf16().count() as u64)
+    // The longest that people see as one, a family of four, takes seven characters.
+    let (ascii, most) = (text.bytes().filter(u8::is_ascii).count(), text.encode_utf16().count());
+    let least = ascii.max(text.chars().count().div_ceil(8));
+    (least as u64, most as u64)
+}
+
+/// Whether events of this type may be held back and merged (§5.6.1).
+fn is_held(kind: Option<Type>) -> bool {
+    matches!(kind, Some(Type::OutputStreaming | Type::ProgressUpdated | Type::StateChanged))
 }
