@@ -3,6 +3,7 @@
 //! Ids are kept as 64-bit hashes under a random key, so that memory does not grow with their length and nobody can
 //! choose ids that collide.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap, RandomState};
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -166,6 +167,11 @@ impl<V> Default for Recent<V> {
 
 /// The longest id that is kept as it stands.
 const LONGEST_KEY: usize = 128;
+
+/// An id as [`key`] would keep it, not copied unless it is long.
+pub(crate) fn short(id: &str) -> Cow<'_, str> {
+    if id.len() <= LONGEST_KEY { Cow::Borrowed(id) } else { Cow::Owned(key(id).into()) }
+}
 
 /// An id as a key: itself, or its digest where it is so long that keeping many would hurt.
 pub(crate) fn key(id: &str) -> Box<str> {

@@ -1,4 +1,7 @@
 //! Bytes → nodes, in one pass.
+//!
+//! Every step takes the place it begins at and gives the place it ends at, in registers; what is wrong is put aside
+//! first, since it happens once at most.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,183 +22,179 @@ pub(super) fn scan<'a>(
     }
     // About what messages have; growing costs more than too much once.
     nodes.reserve(bytes.len() / 12);
-    let mut scan = Scan { text, bytes, at: 0, nodes, noticed: Noticed::default() };
-    scan.space();
-    scan.value(0)?;
-    scan.space();
-    if scan.at < bytes.len() {
-        return Err(scan.error(Reason::Trailing));
-    }
-    Ok((text, scan.noticed))
+    let wrong = Error { offset: 0, reason: Reason::Value };
+    let mut scan = Scan { text, bytes, nodes, noticed: Noticed::default(), wrong };
+    scan.document().map_or(Err(scan.wrong), |()| Ok((text, scan.noticed)))
 }
 
 struct Scan<'a, 'n> {
     text: &'a str,
     bytes: &'a [u8],
-    at: usize,
     nodes: &'n mut Vec<Node>,
     noticed: Noticed,
+    wrong: Error,
 }
 
 /// Objects with more names than this are searched for duplicates by hashing.
 const FEW: usize = 32;
 
-/// The mark of a name with escapes: unescaped it may be any name.
-const ESCAPED: u64 = 1;
-
 #[expect(clippy::cast_possible_truncation, reason = "the length of the text was checked to fit")]
 impl Scan<'_, '_> {
-    fn error(&self, reason: Reason) -> Error {
-        Error { offset: self.at, reason }
+    #[cold]
+    fn fail<T>(&mut self, offset: usize, reason: Reason) -> Option<T> {
+        self.wrong = Error { offset, reason };
+        None
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+    /// Fails for something that is not what was expected, or for the end of the text.
+    #[cold]
+    fn unexpected<T>(&mut self, at: usize, reason: Reason) -> Option<T> {
+        let reason = if at < self.bytes.len() { reason } else { Reason::End };
+        self.fail(at, reason)
     }
 
-    fn space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.at += 1;
+    #[inline]
+    fn peek(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied()
+    }
+
+    #[inline]
+    fn space(&self, mut at: usize) -> usize {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek(at) {
+            at += 1;
         }
+        at
     }
 
-    fn push(&mut self, start: usize, tag: Tag) {
+    #[inline]
+    fn push(&mut self, start: usize, end: usize, tag: Tag) {
         let next = self.nodes.len() as u32 + 1;
-        self.nodes.push(Node { start: start as u32, end: self.at as u32, next, tag });
+        self.nodes.push(Node { start: start as u32, end: end as u32, next, tag });
     }
 
-    fn value(&mut self, depth: usize) -> Result<(), Error> {
-        match self.peek() {
-            Some(b'"') => self.string(),
-            Some(b'{') => self.object(depth + 1),
-            Some(b'[') => self.array(depth + 1),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word(b"true", Tag::True),
-            Some(b'f') => self.word(b"false", Tag::False),
-            Some(b'n') => self.word(b"null", Tag::Null),
-            Some(_) => Err(self.error(Reason::Value)),
-            None => Err(self.error(Reason::End)),
+    fn document(&mut self) -> Option<()> {
+        let end = self.value(self.space(0), 0)?;
+        let end = self.space(end);
+        if end < self.bytes.len() { self.fail(end, Reason::Trailing) } else { Some(()) }
+    }
+
+    fn value(&mut self, at: usize, depth: usize) -> Option<usize> {
+        match self.peek(at) {
+            Some(b'"') => self.string(at),
+            Some(b'{') => self.object(at, depth + 1),
+            Some(b'[') => self.array(at, depth + 1),
+            Some(b'-' | b'0'..=b'9') => self.number(at),
+            Some(b't') => self.word(at, b"true", Tag::True),
+            Some(b'f') => self.word(at, b"false", Tag::False),
+            Some(b'n') => self.word(at, b"null", Tag::Null),
+            _ => self.unexpected(at, Reason::Value),
         }
     }
 
-    fn word(&mut self, word: &[u8], tag: Tag) -> Result<(), Error> {
-        let start = self.at;
-        let rest = self.bytes.get(start..).unwrap_or_default();
+    fn word(&mut self, at: usize, word: &[u8], tag: Tag) -> Option<usize> {
+        let rest = self.bytes.get(at..).unwrap_or_default();
         if !rest.starts_with(word) {
             let reason = if word.starts_with(rest) { Reason::End } else { Reason::Value };
-            return Err(self.error(reason));
+            return self.fail(at, reason);
         }
-        self.at += word.len();
-        self.push(start, tag);
-        Ok(())
+        let end = at + word.len();
+        self.push(at, end, tag);
+        Some(end)
     }
 
     /// Opens an array or object: pushes its node, whose end is written by [`Self::close`].
-    fn open(&mut self, depth: usize, tag: Tag) -> Result<usize, Error> {
+    #[inline]
+    fn open(&mut self, at: usize, depth: usize, tag: Tag) -> Option<usize> {
         if depth > DEEPEST {
-            return Err(self.error(Reason::Depth));
+            return self.fail(at, Reason::Depth);
         }
         self.noticed.depth = self.noticed.depth.max(depth);
-        let node = self.nodes.len();
-        self.push(self.at, tag);
-        self.at += 1;
-        self.space();
-        Ok(node)
+        self.push(at, at, tag);
+        Some(self.space(at + 1))
     }
 
-    fn close(&mut self, node: usize) {
-        self.at += 1;
+    #[inline]
+    fn close(&mut self, node: usize, end: usize) -> Option<usize> {
         let next = self.nodes.len() as u32;
         if let Some(node) = self.nodes.get_mut(node) {
-            node.end = self.at as u32;
+            node.end = end as u32;
             node.next = next;
         }
+        Some(end)
     }
 
-    /// After an element: whether another one follows.
-    fn more(&mut self, closing: u8) -> Result<bool, Error> {
-        self.space();
-        match self.peek() {
-            Some(b',') => {
-                self.at += 1;
-                self.space();
-                Ok(true)
-            }
-            Some(byte) if byte == closing => Ok(false),
-            Some(_) => Err(self.error(Reason::Comma)),
-            None => Err(self.error(Reason::End)),
+    fn array(&mut self, at: usize, depth: usize) -> Option<usize> {
+        let node = self.nodes.len();
+        let mut at = self.open(at, depth, Tag::Array)?;
+        if self.peek(at) == Some(b']') {
+            return self.close(node, at + 1);
         }
-    }
-
-    fn array(&mut self, depth: usize) -> Result<(), Error> {
-        let node = self.open(depth, Tag::Array)?;
-        if self.peek() != Some(b']') {
-            self.value(depth)?;
-            while self.more(b']')? {
-                self.value(depth)?;
+        loop {
+            let end = self.value(at, depth)?;
+            let end = self.space(end);
+            match self.peek(end) {
+                Some(b',') => at = self.space(end + 1),
+                Some(b']') => return self.close(node, end + 1),
+                _ => return self.unexpected(end, Reason::Comma),
             }
         }
-        self.close(node);
-        Ok(())
     }
 
-    fn object(&mut self, depth: usize) -> Result<(), Error> {
-        let node = self.open(depth, Tag::Object)?;
-        if self.peek() == Some(b'}') {
-            self.close(node);
-            return Ok(());
+    fn object(&mut self, at: usize, depth: usize) -> Option<usize> {
+        let node = self.nodes.len();
+        let mut at = self.open(at, depth, Tag::Object)?;
+        if self.peek(at) == Some(b'}') {
+            return self.close(node, at + 1);
         }
         let mut names = 0;
         let mut marks: u64 = 0;
         loop {
             let name = self.nodes.len();
-            match self.peek() {
-                Some(b'"') => self.string()?,
-                Some(_) => return Err(self.error(Reason::Name)),
-                None => return Err(self.error(Reason::End)),
+            if self.peek(at) != Some(b'"') {
+                return self.unexpected(at, Reason::Name);
             }
+            let end = self.string(at)?;
             names += 1;
             let mark = self.mark(name);
-            if names <= FEW && (marks & (mark | ESCAPED) != 0 || mark == ESCAPED) {
+            if marks & mark != 0 && names <= FEW {
                 self.look_back(node, name);
             }
             marks |= mark;
-            self.space();
-            match self.peek() {
-                Some(b':') => self.at += 1,
-                Some(_) => return Err(self.error(Reason::Colon)),
-                None => return Err(self.error(Reason::End)),
+            let colon = self.space(end);
+            if self.peek(colon) != Some(b':') {
+                return self.unexpected(colon, Reason::Colon);
             }
-            self.space();
-            self.value(depth)?;
-            if !self.more(b'}')? {
-                break;
+            let end = self.value(self.space(colon + 1), depth)?;
+            let end = self.space(end);
+            match self.peek(end) {
+                Some(b',') => at = self.space(end + 1),
+                Some(b'}') => {
+                    if names > FEW {
+                        self.hash_names(node);
+                    }
+                    return self.close(node, end + 1);
+                }
+                _ => return self.unexpected(end, Reason::Comma),
             }
         }
-        self.close(node);
-        if names > FEW {
-            self.hash_names(node);
-        }
-        Ok(())
     }
 
-    /// One bit for a name, the same for equal names.
+    /// One bit for a name, the same for equal names. Unescaped, a name with escapes may be any.
+    #[inline]
     fn mark(&self, name: usize) -> u64 {
         let Some(node) = self.nodes.get(name).filter(|node| node.tag == Tag::Plain) else {
-            return ESCAPED;
+            return u64::MAX;
         };
         let byte = |at: u32| u32::from(self.bytes.get(at as usize).copied().unwrap_or(0));
         let (first, last) = (byte(node.start + 1), byte(node.end.saturating_sub(2)));
         let length = node.end - node.start;
-        // The lowest bit is taken.
-        2 << ((length * 7 ^ first * 5 ^ last * 11) % 63)
+        1 << (((length * 7) ^ (first * 5) ^ (last * 11)) & 63)
     }
 
     /// A name, unescaped.
     fn name(&self, at: usize) -> Option<Cow<'_, str>> {
         let node = self.nodes.get(at)?;
-        let inner =
-            self.text.get(node.start as usize + 1..(node.end as usize).saturating_sub(1))?;
+        let inner = self.text.get(node.start as usize + 1..(node.end as usize).saturating_sub(1))?;
         Some(if node.tag == Tag::Plain {
             Cow::Borrowed(inner)
         } else {
@@ -241,154 +240,148 @@ impl Scan<'_, '_> {
         self.noticed.duplicate.get_or_insert(later as u32);
     }
 
-    fn string(&mut self) -> Result<(), Error> {
-        let start = self.at;
-        let mut tag = Tag::Plain;
-        self.at += 1;
-        loop {
-            self.at += plain(self.bytes.get(self.at..).unwrap_or_default());
-            match self.peek() {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    tag = Tag::Escaped;
-                    self.escape()?;
-                }
-                Some(_) => return Err(self.error(Reason::Control)),
-                None => return Err(self.error(Reason::End)),
-            }
+    #[inline]
+    fn string(&mut self, start: usize) -> Option<usize> {
+        let at = plain(self.bytes, start + 1);
+        if self.peek(at) != Some(b'"') {
+            return self.long_way(start, at);
         }
-        self.at += 1;
-        self.noticed.longest_string = self.noticed.longest_string.max(self.at - start);
-        self.push(start, tag);
-        Ok(())
+        self.noticed.longest_string = self.noticed.longest_string.max(at - start);
+        self.push(start, at + 1, Tag::Plain);
+        Some(at + 1)
     }
 
-    fn escape(&mut self) -> Result<(), Error> {
-        match self.bytes.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.at += 2;
-                Ok(())
+    /// The rest of a string in which something needs a closer look.
+    fn long_way(&mut self, start: usize, mut at: usize) -> Option<usize> {
+        loop {
+            match self.peek(at) {
+                Some(b'"') => break,
+                Some(b'\\') => at = plain(self.bytes, self.escape(at)?),
+                _ => return self.unexpected(at, Reason::Control),
             }
-            Some(b'u') => {
-                let alone = self.error(Reason::Surrogate);
-                match self.unit()? {
-                    0xD800..=0xDBFF => match self.unit() {
-                        Ok(0xDC00..=0xDFFF) => Ok(()),
-                        _ => Err(alone),
-                    },
-                    0xDC00..=0xDFFF => Err(alone),
-                    _ => Ok(()),
-                }
-            }
-            Some(_) => Err(self.error(Reason::Escape)),
-            None => Err(self.error(Reason::End)),
+        }
+        self.noticed.longest_string = self.noticed.longest_string.max(at - start);
+        self.push(start, at + 1, Tag::Escaped);
+        Some(at + 1)
+    }
+
+    fn escape(&mut self, at: usize) -> Option<usize> {
+        match self.peek(at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Some(at + 2),
+            Some(b'u') => match self.unit(at)? {
+                0xD800..=0xDBFF => match self.unit(at + 6) {
+                    Some(0xDC00..=0xDFFF) => Some(at + 12),
+                    _ => self.fail(at, Reason::Surrogate),
+                },
+                0xDC00..=0xDFFF => self.fail(at, Reason::Surrogate),
+                _ => Some(at + 6),
+            },
+            _ => self.unexpected(at + 1, Reason::Escape).or_else(|| {
+                self.wrong.offset = at;
+                None
+            }),
         }
     }
 
     /// One `\uXXXX`.
-    fn unit(&mut self) -> Result<u32, Error> {
-        match self.bytes.get(self.at..self.at + 2) {
+    fn unit(&mut self, at: usize) -> Option<u32> {
+        match self.bytes.get(at..at + 2) {
             Some(b"\\u") => {}
-            Some(_) => return Err(self.error(Reason::Escape)),
-            None => return Err(self.error(Reason::End)),
+            Some(_) => return self.fail(at, Reason::Escape),
+            None => return self.fail(at, Reason::End),
         }
         let mut unit = 0;
-        for at in self.at + 2..self.at + 6 {
-            let digit = match self.bytes.get(at) {
-                Some(byte) => char::from(*byte).to_digit(16),
-                None => return Err(self.error(Reason::End)),
+        for place in at + 2..at + 6 {
+            let Some(byte) = self.peek(place) else {
+                return self.fail(at, Reason::End);
             };
-            unit = unit * 16 + digit.ok_or_else(|| self.error(Reason::Escape))?;
+            let Some(digit) = char::from(byte).to_digit(16) else {
+                return self.fail(at, Reason::Escape);
+            };
+            unit = unit * 16 + digit;
         }
-        self.at += 6;
-        Ok(unit)
+        Some(unit)
     }
 
-    fn number(&mut self) -> Result<(), Error> {
-        let start = self.at;
+    fn number(&mut self, start: usize) -> Option<usize> {
         let mut tag = Tag::Integer;
-        if self.peek() == Some(b'-') {
-            self.at += 1;
+        let mut at = start + usize::from(self.peek(start) == Some(b'-'));
+        match self.peek(at) {
+            Some(b'0') => at += 1,
+            Some(b'1'..=b'9') => at = self.digits(at),
+            _ => return self.unexpected(at, Reason::Number),
         }
-        match self.peek() {
-            Some(b'0') => self.at += 1,
-            Some(b'1'..=b'9') => self.digits(),
-            Some(_) => return Err(self.error(Reason::Number)),
-            None => return Err(self.error(Reason::End)),
-        }
-        if self.peek() == Some(b'.') {
+        if self.peek(at) == Some(b'.') {
             tag = Tag::Float;
-            self.at += 1;
-            self.some_digits()?;
+            at = self.some_digits(at + 1)?;
         }
-        if let Some(b'e' | b'E') = self.peek() {
+        if let Some(b'e' | b'E') = self.peek(at) {
             tag = Tag::Float;
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.peek() {
-                self.at += 1;
-            }
-            self.some_digits()?;
+            let sign = matches!(self.peek(at + 1), Some(b'+' | b'-'));
+            at = self.some_digits(at + 1 + usize::from(sign))?;
         }
-        if let Some(b'0'..=b'9') = self.peek() {
-            return Err(self.error(Reason::Number));
+        if let Some(b'0'..=b'9') = self.peek(at) {
+            return self.fail(at, Reason::Number);
         }
-        self.push(start, tag);
-        let length = self.at - start;
+        self.push(start, at, tag);
         if tag == Tag::Integer {
-            self.noticed.longest_integer = self.noticed.longest_integer.max(length);
+            self.noticed.longest_integer = self.noticed.longest_integer.max(at - start);
         }
         // Shorter ones without exponent are in range.
-        if (tag == Tag::Float || length > 300) && !self.finite(start) {
-            return Err(Error { offset: start, reason: Reason::Range });
+        if (tag == Tag::Float || at - start > 300) && !self.is_finite(start, at) {
+            return self.fail(start, Reason::Range);
         }
-        Ok(())
+        Some(at)
     }
 
-    fn finite(&self, start: usize) -> bool {
-        let number = self.text.get(start..self.at).and_then(|text| text.parse::<f64>().ok());
+    fn is_finite(&self, start: usize, end: usize) -> bool {
+        let number = self.text.get(start..end).and_then(|text| text.parse::<f64>().ok());
         number.is_some_and(f64::is_finite)
     }
 
-    fn digits(&mut self) {
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
+    fn digits(&self, mut at: usize) -> usize {
+        while let Some(b'0'..=b'9') = self.peek(at) {
+            at += 1;
         }
+        at
     }
 
-    fn some_digits(&mut self) -> Result<(), Error> {
-        match self.peek() {
-            Some(b'0'..=b'9') => {
-                self.digits();
-                Ok(())
-            }
-            Some(_) => Err(self.error(Reason::Number)),
-            None => Err(self.error(Reason::End)),
+    fn some_digits(&mut self, at: usize) -> Option<usize> {
+        match self.peek(at) {
+            Some(b'0'..=b'9') => Some(self.digits(at)),
+            _ => self.unexpected(at, Reason::Number),
         }
     }
 }
 
-/// How many bytes from the start are neither quote, backslash nor control character: eight at a time.
-fn plain(bytes: &[u8]) -> usize {
+/// The next place that is a quote, a backslash or a control character, or the end: sixteen bytes at a time, so that most
+/// names and words take one turn.
+#[inline]
+fn plain(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<16>) {
+        let both = u128::from_le_bytes(*chunk);
+        #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+        let (low, high) = (special(both as u64), special((both >> 64) as u64));
+        if low | high != 0 {
+            let (half, before) = if low != 0 { (low, 0) } else { (high, 8) };
+            return at + before + (half.trailing_zeros() / 8) as usize;
+        }
+        at += 16;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count()
+}
+
+/// The high bits of those of eight bytes that are a quote, a backslash or a control character. A bit above the lowest
+/// one set may be wrong.
+#[inline]
+fn special(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    const fn repeat(byte: u8) -> u64 {
-        ONES * byte as u64
-    }
-    // Bytes below `byte` have their high bit set here; a bit above the lowest one set may be wrong.
     const fn below(word: u64, byte: u8) -> u64 {
-        word.wrapping_sub(repeat(byte)) & !word
+        word.wrapping_sub(ONES * byte as u64) & !word
     }
-    let (chunks, rest) = bytes.as_chunks::<8>();
-    let mut at = 0;
-    for chunk in chunks {
-        let word = u64::from_le_bytes(*chunk);
-        let quote = below(word ^ repeat(b'"'), 1);
-        let backslash = below(word ^ repeat(b'\\'), 1);
-        let found = (quote | backslash | below(word, 0x20)) & HIGH;
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-    }
-    at + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count()
+    let quote = below(word ^ (ONES * b'"' as u64), 1);
+    let backslash = below(word ^ (ONES * b'\\' as u64), 1);
+    (quote | backslash | below(word, 0x20)) & HIGH
 }

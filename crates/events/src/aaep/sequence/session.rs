@@ -9,7 +9,7 @@ use super::{
 };
 use crate::aaep::check::seen::Seen;
 use crate::aaep::event::Type;
-use crate::check::recent::{Recent, Seed, fingerprint, key};
+use crate::check::recent::{Recent, Seed, fingerprint, key, short};
 use crate::check::shape::quote;
 use crate::check::time::rfc3339;
 use crate::finding::Finding;
@@ -362,14 +362,15 @@ impl Session {
         self.imply(&["writing_output"]);
         self.worked = true;
         // Output without an id is one output per session.
-        let id = seen.output_id.and_then(View::as_str).map(|id| key(&id)).unwrap_or_default();
-        if self.past_outputs.get(&*id).is_some() {
+        let id = seen.output_id.and_then(View::as_str).unwrap_or_default();
+        let complete = seen.complete.and_then(View::as_bool) == Some(true);
+        let known = self.outputs.get(&*short(&id)).copied();
+        if known.is_none() && self.past_outputs.get(&*id).is_some() {
             findings
                 .push(AFTER_COMPLETE.at("/output_id", "the output was complete before this chunk"));
             return;
         }
         let chunk = seen.chunk.and_then(|(_, chunk)| chunk.as_str()).unwrap_or_default();
-        let known = self.outputs.remove(&id);
         let mut output = known.unwrap_or_default();
         if let Some(position) = seen.position.and_then(View::as_u64) {
             let unseen = known.is_none() && !self.whole;
@@ -382,15 +383,18 @@ impl Session {
         let (least, most) = length(&chunk);
         output.least = output.least.saturating_add(least);
         output.most = output.most.saturating_add(most);
-        if seen.complete.and_then(View::as_bool) == Some(true) {
+        if complete {
+            self.outputs.remove(&*short(&id));
             self.past_outputs.first(&*id, ());
             return;
         }
         if seen.hint.is_none() && !std::mem::replace(&mut output.told, true) {
             findings.push(HINT.at("/coalesce_hint", "the chunk does not say where it was cut"));
         }
-        if self.outputs.len() < OPEN {
-            self.outputs.insert(id, output);
+        if let Some(open) = self.outputs.get_mut(&*short(&id)) {
+            *open = output;
+        } else if self.outputs.len() < OPEN {
+            self.outputs.insert(key(&id), output);
         }
     }
 

@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use crate::aaep::check::NEWER;
 use crate::aaep::check::control::CAN_REPLY;
 use crate::aaep::event::{Type, is_id};
 use crate::check::recent::{Recent, fingerprint, key};
@@ -63,6 +64,8 @@ pub(crate) struct Subscriptions {
     requests: VecDeque<Request>,
     renegotiations: VecDeque<Renegotiation>,
     accepted: Recent<Subscription>,
+    /// What subscriptions agreed on, those that were accepted last.
+    agreed: VecDeque<Agreed>,
     /// How many subscriptions were accepted and how many of them are closed.
     count: u64,
     closed: u64,
@@ -92,7 +95,16 @@ struct Request {
     subscriber: Box<str>,
     /// None where the answer cannot be compared with it.
     asked: Option<Box<str>>,
+    /// The version that it asks for: major and minor.
+    version: Option<(u64, u64)>,
     thins: bool,
+}
+
+/// What a subscription agreed on, with all that was not changed since.
+#[derive(Debug, Clone)]
+struct Agreed {
+    id: Box<str>,
+    capabilities: Box<str>,
 }
 
 /// A renegotiation that has no answer yet.
@@ -157,7 +169,8 @@ impl Subscriptions {
         let capabilities = object.get("capabilities");
         let subscriber = key(&text(object, "subscriber_id").unwrap_or_default());
         let thins = capabilities.is_some_and(thins);
-        self.requests.push_back(Request { subscriber, asked: capabilities.and_then(keep), thins });
+        let (asked, version) = (capabilities.and_then(keep), version(object));
+        self.requests.push_back(Request { subscriber, asked, version, thins });
         if self.requests.len() > 1 {
             self.doubt_requests();
         }
@@ -218,8 +231,12 @@ impl Subscriptions {
         } else {
             self.answer_request(object, findings)
         };
+        let asked = self.all_that_was_asked(&id, asked, waiting.is_some() && !is_copy);
         if let (Some(asked), Some(honoured)) = (&asked, honoured) {
             compare(asked, honoured, findings);
+        }
+        if !is_copy {
+            self.keep_agreed(&id, asked.as_deref(), honoured);
         }
         if known.is_none() {
             let mute = asked.is_some_and(|asked| {
@@ -231,7 +248,36 @@ impl Subscriptions {
             (subscription.print, subscription.closed) = (print, false);
         }
         if !is_copy {
-            self.agree(known.is_some(), honoured);
+            self.agree(known.is_some(), waiting.is_some(), honoured);
+        }
+    }
+
+    /// What is asked for in the whole: a renegotiation leaves out what is to stay as it was agreed on.
+    fn all_that_was_asked(
+        &self,
+        id: &str,
+        asked: Option<Box<str>>,
+        renegotiated: bool,
+    ) -> Option<Box<str>> {
+        let asked = asked?;
+        let before = self.agreed.iter().find(|agreed| renegotiated && *agreed.id == *id);
+        let Some(before) = before else { return Some(asked) };
+        let mut parser = Parser::default();
+        let changes = parser.parse(asked.as_bytes()).ok()?;
+        terms::merged(&before.capabilities, changes.root())
+    }
+
+    /// Remembers what was agreed on: what was asked for, where the answer says nothing else.
+    fn keep_agreed(&mut self, id: &str, asked: Option<&str>, honoured: Option<View<'_>>) {
+        self.agreed.retain(|agreed| *agreed.id != *id);
+        let honoured = honoured.filter(|honoured| keep(*honoured).is_some());
+        let capabilities =
+            honoured.and_then(|honoured| terms::merged(asked.unwrap_or("{}"), honoured));
+        if let Some(capabilities) = capabilities.filter(|kept| kept.len() <= LONGEST) {
+            self.agreed.push_back(Agreed { id: id.into(), capabilities });
+        }
+        if self.agreed.len() > WAITING {
+            self.agreed.pop_front();
         }
     }
 
@@ -257,6 +303,12 @@ impl Subscriptions {
         let request = self.requests.pop_front()?;
         self.thins |= request.thins;
         let asked = request.asked?;
+        if let (Some(wanted), Some(given)) = (request.version, version(object))
+            && given > wanted
+        {
+            let message = format!("{}.{} was asked for", wanted.0, wanted.1);
+            findings.push(NEWER.at("/aaep_version", message));
+        }
         let demands = see(&asked, |asked| {
             asked.get("accept_signed_manifests_only").and_then(View::as_bool) == Some(true)
         });
@@ -279,16 +331,24 @@ impl Subscriptions {
         }
     }
 
-    /// From now on these terms hold.
-    fn agree(&mut self, again: bool, honoured: Option<View<'_>>) {
+    /// From now on these terms hold. Those of a renegotiation stay as they were where they are not named.
+    fn agree(&mut self, again: bool, renegotiated: bool, honoured: Option<View<'_>>) {
         if self.count > 1 {
             return;
         }
-        let filters = honoured.and_then(|honoured| honoured.get(FILTERS)).and_then(Filters::read);
-        let rate = honoured
-            .and_then(|honoured| honoured.get(RATE))
-            .and_then(View::as_u64)
-            .and_then(|rate| u32::try_from(rate).ok().filter(|rate| *rate > 0));
+        let older = if renegotiated { self.now.clone() } else { Terms::default() };
+        let named = |name: &str| honoured.and_then(|honoured| honoured.get(name));
+        let filters = match named(FILTERS) {
+            Some(filters) => Filters::read(filters)
+                .map(|filters| filters.or(older.filters.as_ref().unwrap_or(&Filters::default()))),
+            None => older.filters,
+        };
+        let rate = match named(RATE) {
+            Some(rate) => {
+                rate.as_u64().and_then(|rate| u32::try_from(rate).ok()).filter(|rate| *rate > 0)
+            }
+            None => older.rate,
+        };
         let before = std::mem::replace(&mut self.now, Terms { filters, rate });
         let either = before.rate.zip(rate).map(|(before, now)| before.max(now));
         self.budget = if again { either } else { rate }.map(Budget::new);
@@ -418,6 +478,13 @@ impl Subscriptions {
             }
         }
     }
+}
+
+/// The version that a message names: major and minor.
+fn version(object: View<'_>) -> Option<(u64, u64)> {
+    let version = text(object, "aaep_version")?;
+    let mut parts = version.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 const REPLIES: &str = "supports_confirmation_reply";

@@ -293,6 +293,69 @@ fn new_terms_are_compared_with_what_was_asked_for_anew() {
 
 const FILTERED_CODE: &str = "AAEP-5.3.1.7-R1";
 
+#[test]
+fn what_a_renegotiation_leaves_out_stays_as_it_was() {
+    let first = json!({"languages": ["en"], "max_events_per_second": 2});
+    let pace = || renegotiate("sub_1", json!({"pace_wpm": 180}));
+    let then = |honoured: Value| {
+        let asked = [request(first.clone()), accepted("sub_1", first.clone())];
+        codes(&[asked.as_slice(), &[pace(), accepted("sub_1", honoured)]].concat())
+    };
+    let wider = |name: &str| ("AAEP-5.4.4-R1", format!("/honored_capabilities/{name}"));
+    let wide = json!({"languages": ["en", "de"], "max_events_per_second": 500, "pace_wpm": 180});
+    assert_eq!(then(wide.clone()), [wider("max_events_per_second"), wider("languages")]);
+    assert_eq!(then(json!({"pace_wpm": 180})), []);
+    assert_eq!(then(json!({"languages": ["en"], "pace_wpm": 180})), []);
+    // Nobody saw the request, but the first answer tells what was agreed on.
+    let found = codes(&[accepted("sub_1", first.clone()), pace(), accepted("sub_1", wide)]);
+    assert_eq!(found.len(), 2);
+    // What is asked for anew may be wider.
+    let more = json!({"languages": ["en", "de"], "pace_wpm": 180});
+    let anew =
+        [request(first.clone()), accepted("sub_1", first), renegotiate("sub_1", more.clone())];
+    assert_eq!(codes(&[anew.as_slice(), &[accepted("sub_1", more)]].concat()), []);
+}
+
+#[test]
+fn terms_last_over_a_renegotiation_that_does_not_name_them() {
+    let shut = json!({"event_filters": {"exclude": ["aaep:agent.progress.updated"]}});
+    let pace = json!({"pace_wpm": 180});
+    let progress = event("progress.updated", 9000);
+    let messages = |asked: &Value, honoured: &Value| {
+        codes(&[
+            request(shut.clone()),
+            accepted("sub_1", shut.clone()),
+            renegotiate("sub_1", asked.clone()),
+            accepted("sub_1", honoured.clone()),
+            progress.clone(),
+        ])
+    };
+    let told = [("AAEP-5.3.1.7-R1", "/type".to_owned())];
+    assert_eq!(messages(&pace, &pace), told);
+    let included = json!({"event_filters": {"include": ["aaep:*"]}});
+    assert_eq!(messages(&included, &included), told);
+    let open = json!({"event_filters": {"include": ["aaep:*"], "exclude": []}});
+    assert_eq!(messages(&open, &open), []);
+}
+
+#[test]
+fn a_version_above_the_one_asked_for_is_told() {
+    for (asked, given, found) in [
+        ("1.0.0", "1.0.0", 0),
+        ("1.0.0", "1.0.2", 0),
+        ("1.3.0", "1.0.0", 0),
+        ("99.99.99", "1.0.0", 0),
+        ("1.0.0", "1.3.0", 1),
+    ] {
+        let (mut question, mut answer) = (request(json!({})), accepted("sub_1", json!({})));
+        question["aaep_version"] = asked.into();
+        answer["aaep_version"] = given.into();
+        let expected = vec![("AAEP-12.6.2-R1", "/aaep_version".to_owned()); found];
+        assert_eq!(codes(&[question, answer.clone()]), expected, "{asked} {given}");
+        assert_eq!(codes(&[answer]), []);
+    }
+}
+
 fn quiet() -> Value {
     json!({"event_filters": {"exclude": ["aaep:agent.progress.*"]}})
 }
@@ -367,7 +430,8 @@ fn events_are_not_judged_where_others_may_listen() {
 
 #[test]
 fn what_was_on_its_way_passes_under_the_older_terms() {
-    let (open, shut) = (json!({"max_events_per_second": 9}), quiet());
+    let filters = json!({"include": ["aaep:*"], "exclude": []});
+    let (open, shut) = (json!({"max_events_per_second": 9, "event_filters": filters}), quiet());
     let found = codes(&[
         request(open.clone()),
         accepted("sub_1", open.clone()),
@@ -533,6 +597,7 @@ fn memory_stays_bounded_whatever_comes() {
         feed(&mut waiting, &renegotiate(&id, json!({})), &mut Vec::new());
     }
     assert_eq!((waiting.requests.len(), waiting.renegotiations.len()), (WAITING, WAITING));
+    assert!(waiting.agreed.len() <= WAITING);
     assert_eq!(waiting.clone().requests.len(), WAITING);
 
     let mut strict = Subscriptions::default();

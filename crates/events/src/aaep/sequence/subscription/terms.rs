@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Map, Value};
+
 use crate::aaep::event::{TYPES_URI, Type, core_name};
 use crate::check::shape::quote;
 use crate::json::View;
@@ -55,6 +57,21 @@ pub(super) fn wider(asked: View<'_>, honoured: View<'_>) -> Vec<(&'static str, S
         wider.push((FILTERS, format!("{} passes, which was to be left out", quote(kind))));
     }
     wider
+}
+
+/// What holds when new capabilities are agreed on beside older ones: what is left out stays as it was (§5.7.1).
+pub(super) fn merged(older: &str, newer: View<'_>) -> Option<Box<str>> {
+    let mut older: Map<String, Value> = serde_json::from_str(older).ok()?;
+    for (name, value) in newer.entries() {
+        let name = name.as_str()?;
+        match (older.get_mut(&*name), value.to_value()) {
+            (Some(Value::Object(inner)), Value::Object(value)) => inner.extend(value),
+            (_, value) => {
+                older.insert(name.into_owned(), value);
+            }
+        }
+    }
+    serde_json::to_string(&older).ok().map(Into::into)
 }
 
 /// How many events a second.
@@ -130,7 +147,7 @@ impl Filters {
     }
 
     /// These, with what they do not say taken from others.
-    fn or(self, others: &Self) -> Self {
+    pub(super) fn or(self, others: &Self) -> Self {
         Self {
             include: self.include.or_else(|| others.include.clone()),
             exclude: self.exclude.or_else(|| others.exclude.clone()),
