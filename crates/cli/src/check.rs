@@ -15,13 +15,13 @@ use banister_events::finding::{self, Finding, Rule, Severity};
 use banister_events::text;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use self::framing::{Framing, unwrapped};
+use self::framing::{Framing, Label, each, unwrapped};
 use self::human::{Human, frequent, summary};
 use self::input::{Input, is_live, name};
 use self::progress::Progress;
 use self::report::{Report, Tally};
-use self::stream::{Sink, Stream, Unchecked};
-use self::window::{Place, Window};
+use self::stream::{Held, Sink, Stream, Unchecked};
+use self::window::{Around, Measure, Place, Window};
 use crate::failure::{FAILED, GOOD, REFUSED, USAGE};
 use crate::{env, rules};
 
@@ -88,7 +88,7 @@ pub(crate) struct LiveArgs {
     /// Stop after this many seconds
     #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
     pub(crate) time: Option<Duration>,
-    /// Wait this many seconds for an answer [default: 10]
+    /// Wait this many seconds for an answer [default: 10], and then for an event [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
     /// Open an AAEP subscription first; the address ends with /events
@@ -169,8 +169,16 @@ fn run_on(
         Format::Junit => Box::new(junit::Junit::default()),
     };
     let progress = Progress::new(settings.progress);
-    let mut sink =
-        Sink { settings: &settings, out, err, report, progress, printed: 0, fresh: false };
+    let mut sink = Sink {
+        settings: &settings,
+        out,
+        err,
+        report,
+        progress,
+        printed: 0,
+        fresh: false,
+        packed: false,
+    };
     let mut total = Tally::default();
     let mut code = GOOD;
     let several = args.inputs.len() > 1;
@@ -210,37 +218,57 @@ fn run_on(
 /// Checks one input; gives its sums and its exit code.
 fn check(input: &str, sink: &mut Sink<'_>) -> Result<(Tally, u8)> {
     let settings = sink.settings;
+    let name = name(input);
+    sink.packed = false;
     let mut source = match input::open(input, &settings.live) {
         Ok(source) => source,
-        Err(failure) => {
-            let failure = Some(failure);
-            return Ok((
-                Tally { protocol: settings.protocol, failure, ..Tally::default() },
-                FAILED,
-            ));
+        Err(live::Refusal { reason, answer }) => {
+            let mut stream = Stream::new(sink, false);
+            if let Some(answer) = answer {
+                stream.hold(handshake(&answer))?;
+            }
+            let (mut tally, _) = stream.finish(name, false)?;
+            tally.failure = Some(reason);
+            let code = if tally.errors > 0 { REFUSED } else { FAILED };
+            return Ok((tally, code));
         }
     };
-    let name = name(input);
-    let mut stream = Stream::new(sink);
+    sink.packed = source.packed;
+    // A stream is joined where it is; a subscription begins with its answer.
+    let mut stream = Stream::new(sink, source.live && source.answer.is_none());
     if let Some(answer) = source.answer.take() {
-        stream.tally.events += 1;
-        stream.hold(&answer.url, Place::FIRST, Ok(&answer.body))?;
+        stream.hold(handshake(&answer))?;
     }
     let end = read(name, &mut source, &mut stream)?;
     let (mut tally, unchecked) = stream.finish(name, end == End::Whole)?;
-    if let End::Failed(failure) = end {
-        tally.failure = Some(failure);
-        return Ok((tally, FAILED));
-    }
-    let (failure, code) = match unchecked {
-        None => return Ok((tally.clone(), if tally.errors > 0 { REFUSED } else { GOOD })),
-        Some(Unchecked::NoEvents) => ("the input has no events".to_owned(), REFUSED),
-        Some(Unchecked::NoProtocol) => {
+    let (failure, code) = match (end, unchecked) {
+        (End::Failed(failure), _) => (failure, FAILED),
+        (End::Foreign(what), _) => (what.to_owned(), if source.live { FAILED } else { REFUSED }),
+        (End::Whole | End::Stopped, None) => {
+            let code = if tally.errors > 0 { REFUSED } else { GOOD };
+            return Ok((tally, code));
+        }
+        (_, Some(Unchecked::NoEvents(instead))) => {
+            let instead = instead.map_or(String::new(), |instead| format!(": {instead}"));
+            (format!("the input has no events{instead}"), REFUSED)
+        }
+        (_, Some(Unchecked::NoProtocol)) => {
             ("cannot tell the protocol of the input; name it with --protocol".to_owned(), USAGE)
         }
     };
     tally.failure = Some(failure);
     Ok((tally, code))
+}
+
+/// The answer to a subscription as a message to check.
+fn handshake(answer: &live::Answer) -> Held {
+    Held {
+        name: answer.url.clone(),
+        place: Place::FIRST,
+        around: Around::default(),
+        label: Label::Plain,
+        bytes: Ok(answer.body.to_vec()),
+    }
 }
 
 /// How an input ended.
@@ -250,6 +278,8 @@ enum End {
     Whole,
     /// We were told to stop.
     Stopped,
+    /// It is something else than events.
+    Foreign(&'static str),
     Failed(String),
 }
 
@@ -278,10 +308,13 @@ fn read(name: &str, source: &mut Input, stream: &mut Stream<'_, '_>) -> Result<E
         } else {
             continue;
         };
+        if let Some(what) = held.as_deref().and_then(framing::foreign) {
+            return Ok(End::Foreign(what));
+        }
         let mut rest = held.as_deref().unwrap_or(window.piece());
         loop {
             let measure = framing.measure();
-            let framed = match framing.read(&mut rest) {
+            let (framed, label) = match framing.read(&mut rest) {
                 Some(framed) => framed,
                 None if count > 0 => break,
                 None => match framing.end() {
@@ -289,11 +322,12 @@ fn read(name: &str, source: &mut Input, stream: &mut Stream<'_, '_>) -> Result<E
                     None => return Ok(End::Whole),
                 },
             };
-            if let Some(framed) = unwrapped(framed) {
-                stream.message(name, framed, (&window, measure))?;
-            }
-            if stream.tally.events >= most {
-                return Ok(End::Stopped);
+            for part in each(framed, measure == Measure::Plain).filter_map(unwrapped) {
+                stream.message(name, (part, label), (&window, measure))?;
+                source.met.set(true);
+                if stream.tally.events >= most {
+                    return Ok(End::Stopped);
+                }
             }
         }
         stream.sink.refresh(&stream.tally, source.stored.get())?;
@@ -347,6 +381,11 @@ impl Settings {
             live: live::Options {
                 headers: headers(&args.live.header)?,
                 timeout: args.live.timeout.unwrap_or(Duration::from_secs(10)),
+                // Whoever says how long to read waits as long.
+                patience: match args.live.time {
+                    Some(_) => None,
+                    None => Some(args.live.timeout.unwrap_or(Duration::from_secs(30))),
+                },
                 time: args.live.time,
                 subscribe: args.live.subscribe,
             },

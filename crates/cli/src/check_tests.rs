@@ -231,7 +231,19 @@ fn an_empty_recording_is_an_error_that_says_so() {
             assert!(outcome.err.contains("no events"), "{}", outcome.err);
         }
     }
-    assert!(check("just words\n").err.contains("no events"));
+    for (content, said) in [
+        (&b"\njust words\n"[..], "the input has no events: line 2 is not JSON"),
+        (b"time,type\n1,RUN_STARTED\n", "the input has no events: line 1 is not JSON"),
+        (b"7\n", "the input has no events: line 1 is not a JSON object"),
+        (b"\x7fELF\x02\x01\0\0", "the input has no events: line 1 is binary data, not JSON"),
+        (b"<!DOCTYPE html><p>", "this looks like a web page (HTML), not like events"),
+        (b"\xff\xfe{\0", "this is UTF-16; events are UTF-8"),
+        (b"{\0\"\0a\0", "this is UTF-16; events are UTF-8"),
+    ] {
+        let outcome = check_with(&CheckArgs::default(), content);
+        assert_eq!(outcome.err, format!("error: FILE: {said}\n"));
+        assert_eq!(outcome.code, 1, "{said}");
+    }
     let told = CheckArgs { protocol: Some("aep".into()), ..CheckArgs::default() };
     assert!(check_with(&told, b"just words\n").out.contains("FILE:1:1"));
 }
@@ -287,6 +299,125 @@ fn sarif_names_rules_and_places() {
             assert_eq!((&result["level"], pointer), (&value!("error"), &value!("/stepName")));
         }
     }
+}
+
+#[test]
+fn sarif_gives_no_offsets_in_a_packed_file_and_turns_opt_in_rules_off() {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(BAD.as_bytes()).unwrap();
+    let args = CheckArgs { format: Format::Sarif, ..CheckArgs::default() };
+    let outcome = check_with(&args, &packed.finish().unwrap());
+    let log: Value = serde_json::from_str(&outcome.out).unwrap();
+    let run = &log["runs"][0];
+    let region = &run["results"][1]["locations"][0]["physicalLocation"]["region"];
+    assert_eq!(region, &value!({"startLine": 3, "startColumn": 36}));
+    let rules = finding::all_rules();
+    for row in run["tool"]["driver"]["rules"].as_array().unwrap() {
+        let (_, rule) = rules.iter().find(|(_, rule)| row["id"] == rule.code).unwrap();
+        let enabled = &row["defaultConfiguration"]["enabled"];
+        assert_eq!(enabled == &value!(false), rule.opt_in, "{row}");
+    }
+}
+
+/// An AAEP recording of an envelope each, broken in the same way.
+fn aaep(kind: &str) -> String {
+    format!("{{\"type\":\"aaep:{kind}\"}}")
+}
+
+#[test]
+fn other_programs_on_the_same_line_are_no_events() {
+    let call = |method: &str, params: &str| {
+        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params}}}\n")
+    };
+    let event = call("aaep.event", &aaep("agent.session.started"));
+    let others = call("notifications/progress", "{}")
+        + "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"aaep.ping\",\"params\":{}}\n"
+        + "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+    let alone = check(&event.repeat(2));
+    let amid = check(&format!("{others}{event}{others}{event}{others}"));
+    let findings = |outcome: &Outcome| outcome.out.matches(" = help: ").count();
+    assert!(findings(&alone) > 0 && findings(&alone) == findings(&amid), "{}", amid.out);
+    assert!(amid.err.starts_with("2 events, AAEP "), "{}", amid.err);
+    assert!(check(&others).err.contains("no events"));
+}
+
+#[test]
+fn events_under_another_name_and_the_mark_at_the_end_are_no_aaep_events() {
+    let event = format!("data: {}\n\n", aaep("agent.session.started"));
+    let plain = check(&event.repeat(2));
+    let usage = "event: usage\ndata: {\"type\":\"token.count\",\"n\":1}\n\n";
+    let named = format!("event: aaep\n{event}");
+    let mixed = check(&format!("{usage}{event}{usage}{named}data: [DONE]\n\n"));
+    let findings = |outcome: &Outcome| outcome.out.matches(" = help: ").count();
+    assert_eq!(findings(&plain), findings(&mixed), "{}", mixed.out);
+    assert!(mixed.err.starts_with("2 events, AAEP "), "{}", mixed.err);
+    let agui = as_sse(GOOD) + "data: [DONE]\n\n";
+    assert!(check(&agui).out.contains("AGUI-EVT-01"), "AG-UI has no such mark");
+    let one = check(&format!("{usage}{}data: [DONE]\n\n", as_sse(&aaep("x"))));
+    assert!(one.err.starts_with("1 event, AAEP "), "{}", one.err);
+}
+
+#[test]
+fn an_excerpt_has_the_whole_line_so_that_column_and_mark_agree() {
+    let (start, step, end) = (
+        GOOD.lines().next().unwrap(),
+        r#"{"type":"STEP_FINISHED","stepName":"s"}"#,
+        GOOD.lines().nth(1).unwrap(),
+    );
+    for (content, line) in [
+        (format!("data: {start}\n\ndata:{step}\n\ndata: {end}\n\n"), format!("data:{step}")),
+        (format!("[\n  {start},\n  {step}, 7,\n  {end}\n]"), format!("  {step}, 7,")),
+        (format!("[{start},\n7, {step},\n  {end}\n]"), format!("7, {step},")),
+    ] {
+        let out = check(&content).out;
+        let shown =
+            out.lines().find(|shown| shown.ends_with(&line)).unwrap_or_else(|| panic!("{out}"));
+        let excerpt = shown.split_once(" | ").unwrap().1;
+        let column = 1 + excerpt.find("\"s\"").unwrap();
+        assert!(out.contains(&format!(":{column} /stepName\n")), "{out}");
+        let mark = format!("  | {}^^^\n", " ".repeat(column - 1));
+        assert!(out.contains(&mark), "{out}");
+    }
+}
+
+#[test]
+fn an_array_with_a_broken_element_has_one_finding_for_it() {
+    let (start, end) = GOOD.trim().split_once('\n').unwrap();
+    let raw = r#"{"type":"RAW","event":{"a":"b"}}"#;
+    for (broken, line) in [
+        (format!("{},", raw.replace("}}", "}")), 3),
+        (format!("{},", raw.replace("b\"", "b")), 3),
+        (raw.to_owned(), 4),
+        (format!("{raw},,"), 3),
+    ] {
+        let content = format!("[\n  {start},\n  {broken}\n  {end}\n]");
+        let outcome = check(&content);
+        assert!(outcome.out.contains(&format!(" --> FILE:{line}:")), "{}", outcome.out);
+        assert_eq!(
+            outcome.err, "3 events, AG-UI 1.0: 1 error, 0 warnings, 0 notes\n",
+            "{content} {}",
+            outcome.out
+        );
+    }
+    let trailing = check(&format!("[{start},{end},]"));
+    assert_eq!(trailing.out.matches("a comma too many").count(), 1, "{}", trailing.out);
+    assert!(trailing.err.starts_with("2 events, "), "{}", trailing.err);
+    let commas = check_with(
+        &CheckArgs { protocol: Some("agui".into()), max: Some(0), ..CheckArgs::default() },
+        format!("[{}", ",".repeat(100)).as_bytes(),
+    );
+    assert_eq!(commas.code, 1);
+}
+
+#[test]
+fn two_objects_on_a_line_are_two_events_on_any_line() {
+    let side_by_side = GOOD.trim().replace('\n', " ");
+    let blank = "{\"type\":\"RAW\",\"event\":1}";
+    for content in [side_by_side.clone(), format!("\n\n{side_by_side}\n")] {
+        assert_eq!(check(&content).err, "2 events, AG-UI 1.0: 0 errors, 0 warnings, 0 notes\n");
+    }
+    let later = check(&format!("{}{blank} {blank}\n", GOOD.replace('\n', &format!("\n{blank}\n"))));
+    assert!(later.err.starts_with("6 events, "), "{}", later.err);
 }
 
 #[test]

@@ -70,14 +70,35 @@ pub(crate) fn find(code: &str) -> Result<&'static Rule, String> {
         return Ok(rule);
     }
     let wanted = code.to_ascii_uppercase();
-    let nearest = rules.iter().min_by_key(|(_, rule)| distance(&wanted, rule.code));
-    let hint =
-        nearest.map_or_else(String::new, |(_, rule)| format!("; did you mean {}?", rule.code));
-    Err(format!("unknown rule {code:?}{hint}"))
+    let hint = did_you_mean(&wanted, rules.iter().map(|(_, rule)| rule.code));
+    let coverage = if is_requirement(&wanted) {
+        " (for requirements that other rules cover, see docs/reference/coverage.md)"
+    } else {
+        ""
+    };
+    Err(format!("unknown rule {code:?}{coverage}{hint}"))
+}
+
+/// Whether a code is written as the requirements of a protocol are: its name, a section, and what the section has.
+fn is_requirement(code: &str) -> bool {
+    let mut parts = code.split('-');
+    let known = matches!(parts.next(), Some("AAEP" | "AGUI" | "AEP"));
+    known && parts.next().is_some_and(|section| section.bytes().any(|byte| byte.is_ascii_digit()))
+}
+
+/// The name that was probably meant, as the end of a sentence; nothing where none is near.
+pub(crate) fn did_you_mean<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
+    let nearest = names.map(|name| (distance(wanted, name), name)).min_by_key(|(far, _)| *far);
+    match nearest {
+        Some((far, name)) if far <= wanted.chars().count() / 3 => {
+            format!("; did you mean {name}?")
+        }
+        _ => String::new(),
+    }
 }
 
 /// How many letters have to change to turn one text into the other.
-pub(crate) fn distance(left: &str, right: &str) -> usize {
+fn distance(left: &str, right: &str) -> usize {
     // Longer input is no code; its distance is only needed to be large.
     const LONGEST: usize = 64;
     let right: Vec<char> = right.chars().collect();

@@ -69,6 +69,24 @@ fn unknown_names_are_usage_errors_with_a_hint() {
 }
 
 #[test]
+fn what_is_like_no_rule_gets_no_hint() {
+    for code in ["NOPE", "", "AEP", "something else entirely"] {
+        let (_, _, err) = rules(&RulesArgs { code: Some(code.into()), ..RulesArgs::default() });
+        assert_eq!(err, format!("error: unknown rule {code:?}\n"));
+    }
+}
+
+#[test]
+fn a_requirement_without_a_rule_of_its_own_is_found_in_the_coverage() {
+    for code in ["AAEP-6.1-R2", "aaep-d3", "AEP-9.9-metrics"] {
+        let (status, _, err) =
+            rules(&RulesArgs { code: Some(code.into()), ..RulesArgs::default() });
+        assert_eq!(status, 2);
+        assert!(err.contains("see docs/reference/coverage.md"), "{err}");
+    }
+}
+
+#[test]
 fn distance_counts_letters() {
     for (left, right, letters) in
         [("", "abc", 3), ("abc", "abc", 0), ("abc", "axc", 1), ("kitten", "sitting", 3)]

@@ -79,8 +79,7 @@ fn nearest<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> String {
         let file = name.rsplit('/').next().unwrap_or(name);
         file.strip_suffix(".schema.json").unwrap_or(file)
     };
-    let nearest = names.map(short).min_by_key(|name| rules::distance(kind, name));
-    nearest.map_or_else(String::new, |name| format!("; did you mean {name}?"))
+    rules::did_you_mean(kind, names.map(short))
 }
 
 #[cfg(test)]

@@ -59,4 +59,6 @@ fn unknown_names_are_usage_errors_with_a_hint() {
         assert_eq!((code, out.as_str()), (2, ""));
         assert!(err.contains(hint), "{err}");
     }
+    let (_, _, err) = schemas(&SchemaArgs { kind: Some("nope".into()), ..of("aaep") });
+    assert_eq!(err, "error: unknown type \"nope\"\n");
 }

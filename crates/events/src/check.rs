@@ -146,7 +146,9 @@ impl Checker {
 
     /// The finding for a message that could not be cut out of the stream. What it may have told is not missed later.
     pub fn unframed(&mut self, error: frame::Error) -> Finding {
-        self.lose();
+        if error.is_message() {
+            self.lose();
+        }
         unframed(self.protocol, error)
     }
 

@@ -53,6 +53,19 @@ pub enum Error {
     /// The input ended within the array that its messages are the elements of.
     #[error("the input ends before the end of the array of messages")]
     Unclosed,
+    /// Two elements of the array that messages are the elements of have no comma between them.
+    #[error("a comma is missing before this element of the array of messages")]
+    MissingComma,
+    /// A comma in that array has no element before or after it.
+    #[error("the array of messages has a comma too many")]
+    SpareComma,
+}
+
+impl Error {
+    /// Whether it tells of a message; otherwise it is something around messages that is wrong.
+    pub fn is_message(self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::Truncated { .. })
+    }
 }
 
 /// Where a message begins.

@@ -26,7 +26,7 @@ pub const DEEPEST: usize = 127;
 
 /// Why bytes are not a JSON document, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{reason} at byte {offset}")]
+#[error("{reason} at byte {offset} of the message")]
 pub struct Error {
     /// Where in the bytes, from 0.
     pub offset: usize,

@@ -134,6 +134,6 @@ fn bytes_are_kept_and_what_is_no_json_is_told_by_its_place() {
     let error = Kept::<Lamp>::parse(b"{\"place\": ".as_slice()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the message is not JSON: the text ends inside a value at byte 10"
+        "the message is not JSON: the text ends inside a value at byte 10 of the message"
     );
 }

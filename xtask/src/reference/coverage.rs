@@ -17,7 +17,10 @@ pub(super) fn page() -> anyhow::Result<String> {
          Every rule of the two protocols, one row each: the codes that check it, or the reason why no recording can \
          show whether it was kept. A recording may hold both directions: events, the handshake, replies, hook \
          responses. The codes are explained in [Rules of the protocols](findings.md). AEP numbers its rules nowhere, so \
-         the ids of its rows are Banister's.\n",
+         the ids of its rows are Banister's.\n\n\
+         A rule that a protocol words as a must may still be a warning here, or a note. An error says that the stream \
+         itself proves the rule broken. Where a stream alone cannot prove it, because a recording may begin late, \
+         leave messages out or show one side only, the finding is a warning: something to look at, not a verdict.\n",
     );
     for protocol in [Protocol::Aaep, Protocol::Aep] {
         section(&mut page, protocol)?;
@@ -42,7 +45,11 @@ fn section(page: &mut String, protocol: Protocol) -> anyhow::Result<()> {
             let verdict = match (codes, reason) {
                 (Some(codes), None) => {
                     checked += 1;
-                    links(codes).with_context(|| rule.to_owned())?
+                    let links = links(codes).with_context(|| rule.to_owned())?;
+                    match row.get("part").and_then(Value::as_str) {
+                        Some(part) => format!("{links}, in part: {}", cell(part)),
+                        None => links,
+                    }
                 }
                 (None, Some(reason)) => {
                     unseen += 1;

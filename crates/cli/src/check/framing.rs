@@ -1,17 +1,47 @@
 //! How the messages of an input follow each other: told by its first bytes, then left to `banister_events::frame`.
 
-use std::mem;
+use std::{iter, mem};
 
+use banister_events::event::Protocol;
 use banister_events::frame::json::Documents;
 use banister_events::frame::length::Messages;
-use banister_events::frame::ndjson::Lines;
-use banister_events::frame::{Framed, jsonrpc, sse};
+use banister_events::frame::ndjson::{self, Lines};
+use banister_events::frame::{Framed, Place, jsonrpc, sse};
+use banister_events::json;
 use banister_events::limits::MESSAGE_BYTES;
 
 use super::window::Measure;
 
 /// What some programs put before the first byte of a text.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// How many bytes may pass before the framing has to be told. Each piece of them is looked at again with the next one.
+const SNIFFED: usize = 64 * 1024;
+
+/// What the frame of a message says about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Label {
+    /// Nothing: it is an event.
+    Plain,
+    /// Its server-sent event has a name of its own.
+    Named,
+    /// It is the word that some servers end a stream with.
+    Done,
+}
+
+impl Label {
+    /// Whether a message with this label is an event of a protocol.
+    pub(crate) fn is_event(self, protocol: Protocol, message: &[u8]) -> bool {
+        match (self, protocol) {
+            (Self::Plain, _) | (_, Protocol::Agui) | (Self::Named, Protocol::Aep) => true,
+            (Self::Named, Protocol::Aaep) => Protocol::sniff_bytes(message) == Some(protocol),
+            (Self::Done, _) => false,
+        }
+    }
+}
+
+/// A message with its label.
+pub(crate) type Labelled<'a> = (Framed<'a, [u8]>, Label);
 
 /// Turns the pieces of an input into messages.
 pub(crate) enum Framing {
@@ -59,65 +89,134 @@ impl Framing {
     }
 
     /// Takes the next message from the front of a piece; none when the piece is used up.
-    pub(crate) fn read<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<Framed<'s, [u8]>> {
-        match self {
+    pub(crate) fn read<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<Labelled<'s>> {
+        let framed = match self {
             Self::Unknown(_) => None,
             Self::Lines(lines) => lines.read(bytes),
             Self::Documents(documents) => documents.read(bytes),
-            Self::Sse(parser, broken) => parser.read(bytes).map(|event| data(event, broken)),
+            Self::Sse(parser, broken) => {
+                return parser.read(bytes).map(|event| data(event, broken));
+            }
             Self::Length(messages) => messages.read(bytes),
-        }
+        };
+        framed.map(|framed| (framed, Label::Plain))
     }
 
     /// What is left after the last byte. Ask until there is none.
-    pub(crate) fn end(&mut self) -> Option<Framed<'_, [u8]>> {
-        match self {
+    pub(crate) fn end(&mut self) -> Option<Labelled<'_>> {
+        let framed = match self {
             Self::Unknown(_) => None,
             Self::Lines(lines) => lines.end(),
             Self::Documents(documents) => documents.end(),
-            Self::Sse(parser, broken) => parser.end().map(|event| data(event, broken)),
+            Self::Sse(parser, broken) => return parser.end().map(|event| data(event, broken)),
             Self::Length(messages) => messages.end(),
-        }
+        };
+        framed.map(|framed| (framed, Label::Plain))
     }
 }
 
-fn data<'a>(
-    (place, message): Framed<'a, sse::Message>,
-    broken: &'a mut Vec<u8>,
-) -> Framed<'a, [u8]> {
-    match message {
-        Ok(message) if message.replaced => {
-            // The parser put a character in the place of bytes that are none. Whoever checks the message is to see that.
-            broken.clear();
-            for character in message.data.chars() {
-                match character {
-                    char::REPLACEMENT_CHARACTER => broken.push(0xFF),
-                    _ => broken.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-                }
-            }
-            (place, Ok(broken))
-        }
-        Ok(message) => (place, Ok(message.data.as_bytes())),
-        Err(error) => (place, Err(error)),
+fn data<'a>((place, message): Framed<'a, sse::Message>, broken: &'a mut Vec<u8>) -> Labelled<'a> {
+    let message = match message {
+        Ok(message) => message,
+        Err(error) => return ((place, Err(error)), Label::Plain),
+    };
+    let label = match message.event.as_deref() {
+        _ if message.data.trim_ascii() == "[DONE]" => Label::Done,
+        None | Some("" | "message" | "aaep.event") => Label::Plain,
+        Some(_) => Label::Named,
+    };
+    if !message.replaced {
+        return ((place, Ok(message.data.as_bytes())), label);
     }
+    // The parser put a character in the place of bytes that are none. Whoever checks the message is to see that.
+    broken.clear();
+    for character in message.data.chars() {
+        match character {
+            char::REPLACEMENT_CHARACTER => broken.push(0xFF),
+            _ => broken.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    ((place, Ok(broken)), label)
 }
 
-/// What a line says: itself, or what its JSON-RPC envelope holds. None where it is an envelope around nothing.
+/// The messages of a frame: one, or if there may be `several`, the objects that stand side by side.
+pub(crate) fn each(
+    (place, line): Framed<'_, [u8]>,
+    several: bool,
+) -> impl Iterator<Item = Framed<'_, [u8]>> {
+    let mut rest = Some((place, line));
+    iter::from_fn(move || {
+        let (place, line) = rest.take()?;
+        let bytes = line.ok().filter(|_| several);
+        let Some((first, next)) =
+            bytes.and_then(|bytes| bytes.split_at_checked(ndjson::second(bytes)?))
+        else {
+            return Some((place, line));
+        };
+        rest = Some((Place { offset: place.offset + first.len() as u64, ..place }, Ok(next)));
+        Some((place, Ok(first.trim_ascii_end())))
+    })
+}
+
+/// What a line says: itself, or the AAEP message that its JSON-RPC envelope holds. None where an envelope holds none:
+/// other programs may talk on the same line.
 pub(crate) fn unwrapped((place, line): Framed<'_, [u8]>) -> Option<Framed<'_, [u8]>> {
     let Ok(bytes) = line else {
         return Some((place, line));
     };
-    match jsonrpc::read(bytes) {
-        // An envelope that is none is for the checker to refuse.
-        None | Some(Err(_)) => Some((place, line)),
-        Some(Ok(envelope)) => {
-            let message = envelope.message()?;
-            let before = message.as_ptr().addr().saturating_sub(bytes.as_ptr().addr());
-            let mut place = place;
-            place.offset += before as u64;
-            Some((place, Ok(message)))
+    let envelope = match jsonrpc::read(bytes) {
+        None => return Some((place, line)),
+        // An envelope that is none is for the checker to refuse, if it was meant for us.
+        Some(Err(_)) => return speaks_aaep(bytes).then_some((place, line)),
+        Some(Ok(envelope)) => envelope,
+    };
+    let message = envelope.message()?;
+    let carries = match envelope.method() {
+        Some(method) => method.carries_message(),
+        None => is_answer(message),
+    };
+    let before = message.as_ptr().addr().saturating_sub(bytes.as_ptr().addr());
+    let place = Place { offset: place.offset + before as u64, ..place };
+    carries.then_some((place, Ok(message)))
+}
+
+fn speaks_aaep(envelope: &[u8]) -> bool {
+    let has = |word: &[u8]| envelope.windows(word.len()).any(|window| window == word);
+    has(b"\"aaep.") || has(b"\"aaep:") || has(b"\"subscription.")
+}
+
+/// Whether the result of a call is what AAEP answers to a subscriber.
+fn is_answer(result: &[u8]) -> bool {
+    let mut parser = json::Parser::default();
+    let document = parser.parse(result).ok();
+    let kind = document.as_ref().and_then(|document| document.root().get("type")?.as_str());
+    kind.is_some_and(|kind| kind.starts_with("subscription."))
+}
+
+/// What an input is that has no events at all, told by its first bytes.
+pub(crate) fn foreign(held: &[u8]) -> Option<&'static str> {
+    const UTF_16: &str = "this is UTF-16; events are UTF-8";
+    match held {
+        [0, _, _, _, b'{', ..] => return None,
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => return Some(UTF_16),
+        [0, b'!'..=b'~', 0, b' '..=b'~', ..] | [b'!'..=b'~', 0, b' '..=b'~', 0, ..] => {
+            return Some(UTF_16);
         }
+        _ => {}
     }
+    let text = beginning(held);
+    let begins = |with: &[u8]| {
+        text.get(..with.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(with))
+    };
+    if begins(b"<!doctype html") || begins(b"<html") {
+        return Some("this looks like a web page (HTML), not like events");
+    }
+    begins(b"<").then_some("this looks like XML or a web page, not like events")
+}
+
+/// The text without what may stand before it.
+fn beginning(held: &[u8]) -> &[u8] {
+    held.strip_prefix(MARK).unwrap_or(held).trim_ascii_start()
 }
 
 /// Tells the framing from the first bytes; none where more are needed.
@@ -126,28 +225,38 @@ fn sniff(held: &[u8], all: bool) -> Option<Framing> {
     if let [0, _, _, _, b'{', ..] = held {
         return Some(Framing::Length(Messages::new(MESSAGE_BYTES)));
     }
-    let text = held.strip_prefix(MARK).unwrap_or(held).trim_ascii_start();
+    let enough = all || held.len() >= SNIFFED;
+    let text = beginning(held.get(..SNIFFED).unwrap_or(held));
     let lines = || Framing::Lines(Lines::new(MESSAGE_BYTES));
     let documents = || Framing::Documents(Documents::new(MESSAGE_BYTES));
     if held.len() < 5 && !all {
         return None;
     }
     match text.first() {
-        None if all || held.len() > MESSAGE_BYTES => Some(lines()),
-        None => None,
+        None => enough.then(lines),
         Some(b'[') => Some(documents()),
         Some(b'{') => {
-            let (line, next) = match text.iter().position(|byte| *byte == b'\n') {
-                Some(end) => text.split_at_checked(end)?,
-                None if all || text.len() > MESSAGE_BYTES => (text, &[][..]),
-                None => return None,
+            let Some(end) = text.iter().position(|byte| *byte == b'\n') else {
+                return enough.then(lines);
             };
+            let (line, next) = text.split_at_checked(end)?;
             let next = next.trim_ascii_start();
-            if next.is_empty() && !all && is_cut(line) {
+            if !is_cut(line) {
+                return Some(lines());
+            }
+            if next.is_empty() && !enough {
                 return None;
             }
-            Some(if one_per_line(line, next) { lines() } else { documents() })
+            // An object begins after a colon, a comma or a bracket only: elsewhere it is the next event.
+            let goes_on = matches!(line.trim_ascii_end().last(), Some(b':' | b',' | b'[' | b'{'));
+            Some(if !goes_on && matches!(next.first(), None | Some(b'{')) {
+                lines()
+            } else {
+                documents()
+            })
         }
+        // A few more bytes tell what it is instead of events.
+        Some(b'<') if text.len() < 16 && !enough => None,
         Some(_) if is_field(text) => {
             Some(Framing::Sse(sse::Parser::new(MESSAGE_BYTES), Vec::new()))
         }
@@ -157,26 +266,10 @@ fn sniff(held: &[u8], all: bool) -> Option<Framing> {
 
 type Any = serde::de::IgnoredAny;
 
+/// Whether the last document of a line goes on after it.
 fn is_cut(line: &[u8]) -> bool {
-    serde_json::from_slice::<Any>(line).is_err_and(|error| error.is_eof())
-}
-
-/// Whether the beginning of an input speaks for JSON lines: its first line is a document, or so broken that it cannot be
-/// the beginning of one that goes on.
-fn one_per_line(line: &[u8], next: &[u8]) -> bool {
     let mut documents = serde_json::Deserializer::from_slice(line).into_iter::<Any>();
-    match documents.next() {
-        Some(Ok(_)) => {
-            let rest = line.get(documents.byte_offset()..).unwrap_or_default();
-            rest.iter().all(u8::is_ascii_whitespace)
-        }
-        Some(Err(_)) if is_cut(line) && !next.is_empty() => {
-            // An object begins after a colon, a comma or a bracket only: elsewhere it is the next event.
-            let goes_on = matches!(line.trim_ascii_end().last(), Some(b':' | b',' | b'[' | b'{'));
-            !goes_on && next.first() == Some(&b'{')
-        }
-        _ => true,
-    }
+    documents.find_map(Result::err).is_some_and(|error| error.is_eof())
 }
 
 /// Whether a text begins with a field or a comment of server-sent events.

@@ -57,8 +57,9 @@ impl Report for Human {
         };
         writeln!(out, "{margin}{arrow} {name}:{number}:{}{pointer}", spot.column)?;
         let bar = self.paint(BLUE, "|");
-        if !spot.message.is_empty() {
-            let shown = excerpt(spot.message, spot.start, spot.end);
+        if !spot.source.message.is_empty() {
+            let (line, value) = spot.line();
+            let shown = excerpt(&line, value.start, value.end);
             writeln!(out, "{margin} {bar}")?;
             writeln!(out, "{} {bar} {}", self.paint(BLUE, &number), shown.text)?;
             let mark = self.paint(color_of(severity), &"^".repeat(shown.width));

@@ -7,16 +7,18 @@ use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 
-use super::live::{self, Answer, Options};
+use super::live::{self, Answer, Options, Refusal};
 
 /// Something to read from.
 pub(crate) struct Input {
     reader: Box<dyn Read>,
     /// How many bytes were read, as they are stored.
     pub(crate) stored: Rc<Cell<u64>>,
-    packed: bool,
+    pub(crate) packed: bool,
     /// Whether it is we who ended a live stream.
     pub(crate) stopped: Rc<Cell<bool>>,
+    /// Says that an event was read, for which a live stream waits only so long.
+    pub(crate) met: Rc<Cell<bool>>,
     pub(crate) live: bool,
     /// What came before the stream, where there was a handshake.
     pub(crate) answer: Option<Answer>,
@@ -33,19 +35,19 @@ pub(crate) fn is_live(input: &str) -> bool {
 }
 
 /// Opens an input; says what is wrong where that cannot be done.
-pub(crate) fn open(input: &str, options: &Options) -> Result<Input, String> {
-    let stopped = Rc::new(Cell::new(false));
+pub(crate) fn open(input: &str, options: &Options) -> Result<Input, Refusal> {
+    let (stopped, met) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
     let mut answer = None;
     let raw: Box<dyn Read> = if input == "-" {
         Box::new(io::stdin().lock())
     } else if is_live(input) {
-        let (live, given) = live::open(input, options, &stopped)?;
+        let (live, given) = live::open(input, options, &stopped, &met)?;
         answer = given;
         Box::new(live)
     } else {
         let file = File::open(input).map_err(|error| error.to_string())?;
         if file.metadata().is_ok_and(|data| data.is_dir()) {
-            return Err("it is a directory; name the files in it".to_owned());
+            return Err("it is a directory; name the files in it".to_owned().into());
         }
         Box::new(file)
     };
@@ -57,7 +59,7 @@ pub(crate) fn open(input: &str, options: &Options) -> Result<Input, String> {
     let whole = io::Cursor::new(head).chain(raw);
     let reader: Box<dyn Read> =
         if packed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-    Ok(Input { reader, stored, packed, stopped, live: is_live(input), answer })
+    Ok(Input { reader, stored, packed, stopped, met, live: is_live(input), answer })
 }
 
 /// What every gzip file begins with.

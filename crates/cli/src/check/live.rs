@@ -1,7 +1,8 @@
 //! A live endpoint as something to read from: HTTP without TLS, one answer, streamed.
 //!
 //! It follows no redirect, and sends the headers it was given to no other host: they may hold a secret. Whatever the
-//! other side does, opening ends within the timeout; after that a stream may be as quiet as it likes.
+//! other side does, opening ends within the timeout, and so does waiting for the first event; after that a stream may be
+//! as quiet as it likes.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -12,7 +13,7 @@ use std::time::Duration;
 use banister_events::text;
 use bytes::{Buf as _, Bytes};
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HOST, LOCATION};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -33,6 +34,8 @@ pub(crate) struct Options {
     pub(crate) headers: HeaderMap,
     /// How long to wait for the head of an answer.
     pub(crate) timeout: Duration,
+    /// How long to wait for the first event.
+    pub(crate) patience: Option<Duration>,
     /// How long to read.
     pub(crate) time: Option<Duration>,
     /// Whether to open an AAEP subscription first.
@@ -46,6 +49,20 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
 }
 
+/// Why an endpoint cannot be read.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) reason: String,
+    /// The message that says so, where the protocol has one.
+    pub(crate) answer: Option<Answer>,
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self { reason, answer: None }
+    }
+}
+
 /// A stream as it arrives.
 pub(crate) struct Live {
     runtime: Runtime,
@@ -53,6 +70,9 @@ pub(crate) struct Live {
     /// What arrived and was not read yet.
     left: Bytes,
     time_up: Option<Pin<Box<tokio::time::Sleep>>>,
+    /// When the wait for the first event ends, and how long it is.
+    late: Option<(Pin<Box<tokio::time::Sleep>>, Duration)>,
+    met: Rc<Cell<bool>>,
     interrupt: Pin<Box<dyn Future<Output = io::Result<()>>>>,
     stopped: Rc<Cell<bool>>,
     _connection: JoinSet<()>,
@@ -63,7 +83,8 @@ pub(crate) fn open(
     url: &str,
     options: &Options,
     stopped: &Rc<Cell<bool>>,
-) -> Result<(Live, Option<Answer>), String> {
+    met: &Rc<Cell<bool>>,
+) -> Result<(Live, Option<Answer>), Refusal> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -72,21 +93,30 @@ pub(crate) fn open(
         let late = |_| format!("no answer within {} s (--timeout)", options.timeout.as_secs_f64());
         tokio::time::timeout(options.timeout, answered(url, options)).await.map_err(late)?
     })?;
-    let time_up = {
+    let (time_up, late) = {
         let _inside = runtime.enter();
-        options.time.map(|time| Box::pin(tokio::time::sleep(time)))
+        let sleep = |time| Box::pin(tokio::time::sleep(time));
+        (options.time.map(sleep), options.patience.map(|time| (sleep(time), time)))
     };
     let interrupt = Box::pin(tokio::signal::ctrl_c());
-    let stopped = Rc::clone(stopped);
-    let left = Bytes::new();
-    let live = Live { runtime, body, left, time_up, interrupt, stopped, _connection: connection };
+    let live = Live {
+        runtime,
+        body,
+        left: Bytes::new(),
+        time_up,
+        late,
+        met: Rc::clone(met),
+        interrupt,
+        stopped: Rc::clone(stopped),
+        _connection: connection,
+    };
     Ok((live, answer))
 }
 
 async fn answered(
     url: &str,
     options: &Options,
-) -> Result<(Option<Answer>, Incoming, JoinSet<()>), String> {
+) -> Result<(Option<Answer>, Incoming, JoinSet<()>), Refusal> {
     let mut target = address(url)?;
     let mut answer = None;
     if options.subscribe {
@@ -97,9 +127,11 @@ async fn answered(
     let request = request(Method::GET, &target, options, "text/event-stream", Bytes::new())?;
     let (response, connection) = send(&target, request).await?;
     let response = good(response).await?;
-    let kind = header(response.headers(), &CONTENT_TYPE);
-    if kind.starts_with("text/html") {
-        return Err("the answer is a web page (text/html), no stream of events".to_owned());
+    let kind = header(response.headers(), &CONTENT_TYPE).to_ascii_lowercase();
+    for page in ["text/html", "application/xhtml+xml"] {
+        if kind.starts_with(page) {
+            return Err(format!("the answer is a web page ({page}), no stream of events").into());
+        }
     }
     Ok((answer, response.into_body(), connection))
 }
@@ -178,13 +210,13 @@ async fn good(response: Response<Incoming>) -> Result<Response<Incoming>, String
     if status.is_redirection() && !location.is_empty() {
         return Err(format!("the answer is {status}, to {location}; check that address instead"));
     }
-    let body = read(response).await.unwrap_or_default();
-    let said = word(&body);
-    Err(if said.is_empty() {
-        format!("the answer is {status}")
-    } else {
-        format!("the answer is {status}: {said}")
-    })
+    Err(refused(status, &read(response).await.unwrap_or_default()))
+}
+
+fn refused(status: StatusCode, body: &[u8]) -> String {
+    let said = word(body);
+    let colon = if said.is_empty() { "" } else { ": " };
+    format!("the answer is {status}{colon}{said}")
 }
 
 async fn read(response: Response<Incoming>) -> Result<Bytes, String> {
@@ -200,10 +232,13 @@ fn header(headers: &HeaderMap, name: &HeaderName) -> String {
 /// What a refusal says, in a line.
 fn word(body: &[u8]) -> String {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
-    let said = ["reason_message", "message", "detail", "error", "title"]
+    let said = ["reason_message", "message", "detail", "error", "title", "reason_code"]
         .into_iter()
-        .find_map(|name| value.get(name)?.as_str());
-    let whole = String::from_utf8_lossy(body);
+        .find_map(|name| value.get(name)?.as_str().filter(|said| !said.trim().is_empty()));
+    let whole = match &value {
+        Value::Null => String::from_utf8_lossy(body).into_owned(),
+        value => value.to_string(),
+    };
     let line = said.unwrap_or(&whole).trim().lines().next().unwrap_or_default();
     if line.starts_with('<') {
         return "a web page".to_owned();
@@ -212,7 +247,7 @@ fn word(body: &[u8]) -> String {
 }
 
 /// Opens an AAEP subscription with the default terms; gives the address of its events.
-async fn subscribe(target: &Uri, options: &Options) -> Result<(Uri, Answer), String> {
+async fn subscribe(target: &Uri, options: &Options) -> Result<(Uri, Answer), Refusal> {
     let base = target.path().strip_suffix("/events").unwrap_or_default();
     let authority = target.authority().map_or("", |authority| authority.as_str());
     let url = format!("http://{authority}{base}/subscriptions");
@@ -228,9 +263,24 @@ async fn subscribe(target: &Uri, options: &Options) -> Result<(Uri, Answer), Str
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let in_handshake = |error: String| format!("POST {url}: {error}");
     let (response, _connection) = send(&at, request).await.map_err(in_handshake)?;
-    let response = good(response).await.map_err(in_handshake)?;
+    let status = response.status();
+    if status.is_redirection() {
+        good(response).await.map_err(in_handshake)?;
+        return Err(in_handshake(refused(status, &[])).into());
+    }
     let location = header(response.headers(), &LOCATION);
-    let body = read(response).await.map_err(in_handshake)?;
+    let body = match read(response).await {
+        Err(_) if !status.is_success() => Bytes::new(),
+        body => body.map_err(in_handshake)?,
+    };
+    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if answer.get("type").is_some_and(|kind| kind == "subscription.rejected") {
+        let reason = in_handshake(format!("the subscription was refused: {}", word(&body)));
+        return Err(Refusal { reason, answer: Some(Answer { url, body }) });
+    }
+    if !status.is_success() {
+        return Err(in_handshake(refused(status, &body)).into());
+    }
     let events = events_of(target, &location, &body).map_err(in_handshake)?;
     Ok((events, Answer { url, body }))
 }
@@ -239,9 +289,6 @@ async fn subscribe(target: &Uri, options: &Options) -> Result<(Uri, Answer), Str
 fn events_of(target: &Uri, location: &str, body: &[u8]) -> Result<Uri, String> {
     let authority = target.authority().map_or("", |authority| authority.as_str());
     let answer: Value = serde_json::from_slice(body).unwrap_or_default();
-    if answer.get("type").is_some_and(|kind| kind == "subscription.rejected") {
-        return Err(format!("the subscription was refused: {}", word(body)));
-    }
     let url = if location.starts_with("//") {
         format!("http:{location}")
     } else if location.starts_with('/') {
@@ -266,12 +313,26 @@ fn events_of(target: &Uri, location: &str, body: &[u8]) -> Result<Uri, String> {
 enum Event {
     Frame(Option<Result<hyper::body::Frame<Bytes>, hyper::Error>>),
     Stop,
+    /// No event came in time.
+    Late(Duration),
 }
 
 impl Read for Live {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.left.is_empty() {
-            let Self { runtime, body, time_up, interrupt, .. } = self;
+            if self.met.get() {
+                self.late = None;
+            }
+            let Self { runtime, body, time_up, late, interrupt, .. } = self;
+            let late = async {
+                match late {
+                    Some((late, time)) => {
+                        late.await;
+                        *time
+                    }
+                    None => std::future::pending().await,
+                }
+            };
             let time_up = async {
                 match time_up {
                     Some(time_up) => time_up.await,
@@ -283,6 +344,7 @@ impl Read for Live {
                     biased;
                     _ = interrupt => Event::Stop,
                     () = time_up => Event::Stop,
+                    time = late => Event::Late(time),
                     frame = body.frame() => Event::Frame(frame),
                 }
             });
@@ -290,6 +352,10 @@ impl Read for Live {
                 Event::Stop => {
                     self.stopped.set(true);
                     return Ok(0);
+                }
+                Event::Late(time) => {
+                    let late = format!("no event within {} s (--timeout)", time.as_secs_f64());
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, late));
                 }
                 Event::Frame(None) => return Ok(0),
                 Event::Frame(Some(Ok(frame))) => self.left = frame.into_data().unwrap_or_default(),
@@ -340,6 +406,10 @@ mod tests {
     #[test]
     fn a_refusal_is_told_in_one_visible_line() {
         assert_eq!(word(b"{\"reason_message\":\"no\\u001b[31m room\"}"), "no⟨U+001B⟩[31m room");
+        let coded =
+            br#"{"type":"subscription.rejected","reason_code":"full","reason_message":" "}"#;
+        assert_eq!(word(coded), "full");
+        assert_eq!(word(b"{\n\"reason_message\": \"\"}"), "{\"reason_message\":\"\"}");
         assert_eq!(word(b"<html>"), "a web page");
         assert_eq!(word(b" plain\nwords"), "plain");
     }

@@ -10,7 +10,7 @@ use banister_events::event::Protocol;
 use banister_events::finding::{Finding, Severity};
 use banister_events::json;
 
-use super::window::{Place, characters};
+use super::window::{Around, DATA, NEAR, Place, characters, is_line_end};
 
 /// One finding at its place.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +21,17 @@ pub(crate) struct Found<'a> {
     pub(crate) finding: &'a Finding,
     /// None where it is the end of the input that is wrong.
     pub(crate) spot: Option<Spot<'a>>,
+    /// Whether the input was packed, so that no offset is one in the file.
+    pub(crate) packed: bool,
+}
+
+/// A message in its input.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) place: Place,
+    /// Empty where the message could not be held.
+    pub(crate) message: &'a [u8],
+    pub(crate) around: &'a Around,
 }
 
 /// A value, or a whole message, in its input.
@@ -32,8 +43,7 @@ pub(crate) struct Spot<'a> {
     pub(crate) column: u64,
     /// In bytes, from 0. None where the message is not in one piece in its input.
     pub(crate) offset: Option<u64>,
-    /// The message; empty where it could not be held.
-    pub(crate) message: &'a [u8],
+    pub(crate) source: Source<'a>,
     /// Where the value begins in the message.
     pub(crate) start: usize,
     /// Where the value ends in the message.
@@ -42,7 +52,8 @@ pub(crate) struct Spot<'a> {
 
 impl<'a> Spot<'a> {
     /// The place of a finding in a message.
-    pub(crate) fn new(place: Place, message: &'a [u8], finding: &Finding) -> Self {
+    pub(crate) fn new(source: Source<'a>, finding: &Finding) -> Self {
+        let Source { place, message, .. } = source;
         let Range { start, end } = span(message, &finding.pointer);
         let before = message.get(..start).unwrap_or_default();
         let lines = before.split(|byte| *byte == b'\n').count() as u64 - 1;
@@ -55,7 +66,34 @@ impl<'a> Spot<'a> {
             }
             None => (place.column + characters(before), Some(place.offset + start as u64)),
         };
-        Self { line: place.line + lines, column, offset, message, start, end }
+        Self { line: place.line + lines, column, offset, source, start, end }
+    }
+
+    /// The line of the input that the value begins on, as far as it is needed, and where the value stands in it.
+    pub(crate) fn line(&self) -> (Vec<u8>, Range<usize>) {
+        let Source { place, message, around } = self.source;
+        let (before, after) = message.split_at_checked(self.start).unwrap_or((message, &[]));
+        let mut line = Vec::new();
+        match before.iter().rposition(|byte| is_line_end(*byte)) {
+            None if before.len() <= NEAR => {
+                line.extend_from_slice(&around.before);
+                line.extend_from_slice(before);
+            }
+            Some(end) if before.len() - end <= NEAR => {
+                let indent = usize::try_from(place.indent).unwrap_or_default();
+                line.extend_from_slice(DATA.get(..indent).unwrap_or_default());
+                line.extend_from_slice(before.get(end + 1..).unwrap_or_default());
+            }
+            _ => line.extend_from_slice(before.get(before.len() - NEAR..).unwrap_or_default()),
+        }
+        let start = line.len();
+        let near = after.get(..NEAR).unwrap_or(after);
+        let end = near.iter().position(|byte| is_line_end(*byte));
+        line.extend_from_slice(near.get(..end.unwrap_or(near.len())).unwrap_or_default());
+        if end.is_none() && near.len() == after.len() {
+            line.extend_from_slice(&around.after);
+        }
+        (line, start..start + (self.end - self.start))
     }
 }
 

@@ -48,11 +48,15 @@ impl Sarif {
 }
 
 fn row(rule: &Rule) -> Value {
+    let mut configuration = json!({"level": level(rule.severity)});
+    if let (true, Some(configuration)) = (rule.opt_in, configuration.as_object_mut()) {
+        configuration.insert("enabled".to_owned(), false.into());
+    }
     json!({
         "id": rule.code,
         "shortDescription": {"text": rule.text},
         "help": {"text": rule.remedy},
-        "defaultConfiguration": {"level": level(rule.severity)},
+        "defaultConfiguration": configuration,
     })
 }
 
@@ -67,7 +71,9 @@ impl Report for Sarif {
         let mut physical = json!({"artifactLocation": {"uri": uri(found.name)}});
         if let Some(spot) = found.spot {
             let mut region = json!({"startLine": spot.line, "startColumn": spot.column});
-            if let (Some(offset), Some(region)) = (spot.offset, region.as_object_mut()) {
+            // An offset is one in the file, which for a packed one nobody knows.
+            let offset = spot.offset.filter(|_| !found.packed);
+            if let (Some(offset), Some(region)) = (offset, region.as_object_mut()) {
                 region.insert("byteOffset".to_owned(), offset.into());
                 region.insert("byteLength".to_owned(), (spot.end - spot.start).into());
             }

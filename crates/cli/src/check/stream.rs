@@ -5,16 +5,18 @@
 
 use std::io::{self, Write};
 
-use banister_events::check::{self, Checker};
+use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
-use banister_events::frame::{self, Framed};
+use banister_events::frame;
+use banister_events::json;
 use banister_events::limits::MESSAGE_BYTES;
 
 use super::Settings;
+use super::framing::{Label, Labelled};
 use super::progress::Progress;
-use super::report::{Found, Report, Spot, Tally};
-use super::window::{Measure, Place, Window};
+use super::report::{Found, Report, Source, Spot, Tally};
+use super::window::{Around, Measure, Place, Window};
 
 /// How many messages may pass before one has to tell its protocol.
 const PATIENCE: usize = 16;
@@ -29,6 +31,8 @@ pub(crate) struct Sink<'a> {
     pub(crate) printed: u64,
     /// Whether something was written and not flushed.
     pub(crate) fresh: bool,
+    /// Whether the input that is read is packed.
+    pub(crate) packed: bool,
 }
 
 impl Sink<'_> {
@@ -36,7 +40,7 @@ impl Sink<'_> {
         &mut self,
         tally: &mut Tally,
         name: &str,
-        message: Option<(Place, &[u8])>,
+        source: Option<Source<'_>>,
         findings: &[Finding],
     ) -> io::Result<()> {
         for finding in findings {
@@ -50,8 +54,9 @@ impl Sink<'_> {
             self.printed += 1;
             self.fresh = true;
             self.progress.erase(self.err)?;
-            let spot = message.map(|(place, bytes)| Spot::new(place, bytes, finding));
-            self.report.finding(self.out, &Found { name, severity, finding, spot })?;
+            let spot = source.map(|source| Spot::new(source, finding));
+            let packed = self.packed;
+            self.report.finding(self.out, &Found { name, severity, finding, spot, packed })?;
         }
         Ok(())
     }
@@ -66,10 +71,22 @@ impl Sink<'_> {
 }
 
 /// A message that waits.
-struct Held {
-    name: String,
-    place: Place,
-    bytes: Result<Vec<u8>, frame::Error>,
+pub(crate) struct Held {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) around: Around,
+    pub(crate) label: Label,
+    pub(crate) bytes: Result<Vec<u8>, frame::Error>,
+}
+
+impl Held {
+    fn is_event(&self, protocol: Protocol) -> bool {
+        self.bytes.as_ref().map_or(true, |bytes| self.label.is_event(protocol, bytes))
+    }
+
+    fn is_message(&self) -> bool {
+        self.bytes.as_ref().err().is_none_or(|error| error.is_message())
+    }
 }
 
 /// The messages of one input.
@@ -79,91 +96,115 @@ pub(crate) struct Stream<'s, 'a> {
     checker: Option<(Protocol, Checker)>,
     held: Vec<Held>,
     held_bytes: usize,
+    /// Whether the stream began before we saw it.
+    joined: bool,
     /// More came than could be held before a message told the protocol: what came cannot be checked any more.
     given_up: bool,
 }
 
 /// Why an input was not checked although it was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unchecked {
-    NoEvents,
+    /// What is there instead, if anything.
+    NoEvents(Option<String>),
     NoProtocol,
 }
 
 impl<'s, 'a> Stream<'s, 'a> {
-    pub(crate) fn new(sink: &'s mut Sink<'a>) -> Self {
+    pub(crate) fn new(sink: &'s mut Sink<'a>, joined: bool) -> Self {
         let protocol = sink.settings.protocol;
-        let checker = protocol.map(|protocol| (protocol, sink.settings.checker(protocol)));
         let tally = Tally { protocol, ..Tally::default() };
-        Self { sink, tally, checker, held: Vec::new(), held_bytes: 0, given_up: false }
+        let (checker, held, held_bytes, given_up) = (None, Vec::new(), 0, false);
+        let mut stream = Self { sink, tally, checker, held, held_bytes, joined, given_up };
+        if let Some(protocol) = protocol {
+            stream.begin(protocol);
+        }
+        stream
+    }
+
+    /// The protocol is known now.
+    fn begin(&mut self, protocol: Protocol) {
+        let checker = self.sink.settings.checker(protocol);
+        let checker = if self.joined { checker.joined() } else { checker };
+        self.tally.protocol = Some(protocol);
+        self.checker = Some((protocol, checker));
+        self.held.retain(|held| held.is_event(protocol));
+        self.tally.events = self.held.iter().filter(|held| held.is_message()).count() as u64;
     }
 
     /// Takes the next message.
     pub(crate) fn message(
         &mut self,
         name: &str,
-        (at, bytes): Framed<'_, [u8]>,
+        ((at, bytes), label): Labelled<'_>,
         (window, measure): (&Window, Measure),
     ) -> io::Result<()> {
-        self.tally.events += 1;
-        if self.tally.events > 1
+        let around = || window.around(at, bytes.map_or(0, <[u8]>::len), measure);
+        if self.tally.events > 0
             && self.held.is_empty()
             && let Some((protocol, checker)) = &mut self.checker
         {
             let findings = match bytes {
+                Ok(bytes) if !label.is_event(*protocol, bytes) => return Ok(()),
                 Ok(bytes) => checker.message(bytes),
-                Err(error) => vec![check::unframed(*protocol, error)],
+                Err(error) => vec![checker.unframed(error)],
             };
+            self.tally.events += u64::from(bytes.err().is_none_or(frame::Error::is_message));
             if findings.is_empty() {
                 return Ok(());
             }
-            let message = Some((window.place(at, measure), bytes.unwrap_or_default()));
-            return self.sink.found(&mut self.tally, name, message, &findings);
+            let (place, around) = (window.place(at, measure), around());
+            let source = Source { place, message: bytes.unwrap_or_default(), around: &around };
+            return self.sink.found(&mut self.tally, name, Some(source), &findings);
         }
-        self.hold(name, window.place(at, measure), bytes)
+        self.hold(Held {
+            name: name.to_owned(),
+            place: window.place(at, measure),
+            around: around(),
+            label,
+            bytes: bytes.map(<[u8]>::to_vec),
+        })
     }
 
     /// Takes a message that may have to wait.
-    pub(crate) fn hold(
-        &mut self,
-        name: &str,
-        place: Place,
-        bytes: Result<&[u8], frame::Error>,
-    ) -> io::Result<()> {
-        if self.checker.is_none()
-            && !self.given_up
-            && let Some(protocol) = bytes.ok().and_then(Protocol::sniff_bytes)
-        {
-            self.tally.protocol = Some(protocol);
-            self.checker = Some((protocol, self.sink.settings.checker(protocol)));
+    pub(crate) fn hold(&mut self, held: Held) -> io::Result<()> {
+        let told = self.checker.as_ref().map(|(protocol, _)| *protocol);
+        if told.is_some_and(|protocol| !held.is_event(protocol)) {
+            return Ok(());
         }
-        let size = bytes.map_or(0, <[u8]>::len);
-        let known = self.checker.is_some();
+        let tells = if told.is_none() && !self.given_up { tells(&held) } else { None };
+        let size = held.bytes.as_ref().map_or(0, Vec::len);
+        let known = told.is_some() || tells.is_some();
+        self.tally.events += u64::from(held.is_message());
         if known || self.held.len() < PATIENCE && self.held_bytes + size <= 2 * MESSAGE_BYTES {
             self.held_bytes += size;
-            self.held.push(Held { name: name.to_owned(), place, bytes: bytes.map(<[u8]>::to_vec) });
+            self.held.push(held);
         } else {
             self.given_up = true;
         }
-        if known && self.tally.events > 1 {
-            return self.release();
+        if let Some(protocol) = tells {
+            self.begin(protocol);
+        }
+        if known && (self.tally.events > 1 || self.held.len() > PATIENCE) {
+            return self.release(false);
         }
         Ok(())
     }
 
-    fn release(&mut self) -> io::Result<()> {
-        let Some((protocol, checker)) = &mut self.checker else {
+    /// Checks what waits; a message that is `alone` is not judged by order.
+    fn release(&mut self, alone: bool) -> io::Result<()> {
+        let Some((_, checker)) = &mut self.checker else {
             return Ok(());
         };
-        let alone = self.tally.events == 1;
-        for Held { name, place, bytes } in std::mem::take(&mut self.held) {
+        for Held { name, place, around, bytes, .. } in std::mem::take(&mut self.held) {
             let findings = match &bytes {
                 Ok(bytes) if alone => checker.alone(bytes),
                 Ok(bytes) => checker.message(bytes),
-                Err(error) => vec![check::unframed(*protocol, *error)],
+                Err(error) => vec![checker.unframed(*error)],
             };
-            let message = Some((place, bytes.as_deref().unwrap_or_default()));
-            self.sink.found(&mut self.tally, &name, message, &findings)?;
+            let message = bytes.as_deref().unwrap_or_default();
+            let source = Source { place, message, around: &around };
+            self.sink.found(&mut self.tally, &name, Some(source), &findings)?;
         }
         Ok(())
     }
@@ -174,17 +215,17 @@ impl<'s, 'a> Stream<'s, 'a> {
         name: &str,
         whole: bool,
     ) -> io::Result<(Tally, Option<Unchecked>)> {
-        self.release()?;
+        self.release(self.tally.events == 1)?;
         let Some((_, checker)) = &mut self.checker else {
             let unchecked = if self.held.iter().any(looks_like_event) {
                 Unchecked::NoProtocol
             } else {
-                Unchecked::NoEvents
+                Unchecked::NoEvents(self.held.first().map(instead))
             };
             return Ok((self.tally, Some(unchecked)));
         };
         if self.tally.events == 0 {
-            return Ok((self.tally, Some(Unchecked::NoEvents)));
+            return Ok((self.tally, Some(Unchecked::NoEvents(None))));
         }
         if whole && self.tally.events > 1 {
             let findings = checker.finish();
@@ -194,6 +235,31 @@ impl<'s, 'a> Stream<'s, 'a> {
     }
 }
 
+/// The protocol that a message shows.
+fn tells(held: &Held) -> Option<Protocol> {
+    let bytes = held.bytes.as_deref().ok()?;
+    let protocol = Protocol::sniff_bytes(bytes)?;
+    // Under a name of its own may stand anything; that AEP was meant has to be said.
+    let version = b"\"aep_version\"";
+    let said = protocol != Protocol::Aep
+        || held.label == Label::Plain
+        || bytes.windows(version.len()).any(|window| window == version);
+    said.then_some(protocol)
+}
+
 fn looks_like_event(held: &Held) -> bool {
     held.bytes.as_ref().map_or(true, |bytes| bytes.first() == Some(&b'{'))
+}
+
+/// What stands in the place of the first event.
+fn instead(held: &Held) -> String {
+    let line = held.place.line;
+    let bytes = held.bytes.as_deref().unwrap_or_default();
+    if bytes.contains(&0) || std::str::from_utf8(bytes).is_err() {
+        format!("line {line} is binary data, not JSON")
+    } else if json::Parser::default().parse(bytes).is_ok() {
+        format!("line {line} is not a JSON object")
+    } else {
+        format!("line {line} is not JSON")
+    }
 }

@@ -2,6 +2,9 @@
 
 use banister_events::frame;
 
+/// What some programs put before the first byte of a text.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// How much is read at once.
 const PIECE: usize = 256 * 1024;
 
@@ -22,6 +25,19 @@ impl Place {
     /// The beginning of an input.
     pub(crate) const FIRST: Self = Self { line: 1, column: 1, offset: 0, indent: 0 };
 }
+
+/// What stands beside a message, on the line where it begins and on the one where it ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Around {
+    pub(crate) before: Vec<u8>,
+    pub(crate) after: Vec<u8>,
+}
+
+/// What stands before each line of a server-sent event's data.
+pub(crate) const DATA: &[u8] = b"data: ";
+
+/// How much of a line is kept on each side of what is shown: more than fits into a line of a terminal.
+pub(crate) const NEAR: usize = 2048;
 
 /// How lines and columns are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +79,7 @@ impl Window {
     /// Says how many bytes were put into the room.
     pub(crate) fn filled(&mut self, count: usize) {
         self.filled = count.min(self.current.len());
-        self.marked |= self.offset == 0 && self.piece().starts_with("\u{feff}".as_bytes());
+        self.marked |= self.offset == 0 && self.piece().starts_with(MARK);
     }
 
     /// The current piece.
@@ -94,6 +110,41 @@ impl Window {
         }
     }
 
+    /// What stands beside a message that begins at a place and has so many bytes.
+    pub(crate) fn around(&self, at: frame::Place, bytes: usize, measure: Measure) -> Around {
+        match measure {
+            Measure::Messages => Around::default(),
+            Measure::Sse => {
+                let indent = self.place(at, measure).column.saturating_sub(1);
+                let indent = usize::try_from(indent).unwrap_or_default();
+                Around { before: DATA.get(..indent).unwrap_or(DATA).to_vec(), after: Vec::new() }
+            }
+            Measure::Plain => {
+                let mut before = self.cut(at.offset.saturating_sub(NEAR as u64), at.offset);
+                if let Some(end) = before.iter().rposition(|byte| is_line_end(*byte)) {
+                    before.drain(..=end);
+                } else if self.marked && before.len() as u64 == at.offset {
+                    before.drain(..MARK.len().min(before.len()));
+                }
+                let end = at.offset + bytes as u64;
+                let gone = end < self.offset - self.filled_before as u64;
+                let mut after = if gone { Vec::new() } else { self.cut(end, end + NEAR as u64) };
+                after.truncate(
+                    after.iter().position(|byte| is_line_end(*byte)).unwrap_or(after.len()),
+                );
+                Around { before, after }
+            }
+        }
+    }
+
+    /// The bytes between two offsets, as far as they are still here.
+    fn cut(&self, from: u64, to: u64) -> Vec<u8> {
+        let start = self.offset - self.filled_before as u64;
+        let at = |offset: u64| usize::try_from(offset.saturating_sub(start)).unwrap_or(usize::MAX);
+        let both = self.before().iter().chain(self.piece());
+        both.skip(at(from)).take(at(to) - at(from)).copied().collect()
+    }
+
     fn byte(&self, offset: u64) -> Option<u8> {
         let start = self.offset - self.filled_before as u64;
         let at = usize::try_from(offset.checked_sub(start)?).ok()?;
@@ -117,6 +168,11 @@ impl Window {
             None => 1,
         }
     }
+}
+
+/// Whether a byte ends a line.
+pub(crate) fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
 }
 
 /// How many characters the last line of `bytes` has, where `open` stand on the first before it.

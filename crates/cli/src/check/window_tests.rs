@@ -55,3 +55,24 @@ fn a_place_too_long_ago_is_no_trouble() {
     assert_eq!(window.place(at, Measure::Plain).column, 1);
     assert_eq!(window.place(at, Measure::Sse).column, 7);
 }
+
+#[test]
+fn what_stands_beside_a_message_is_told_whatever_the_pieces() {
+    let text = "\u{feff}[{},\r\n {\"a\":1}, {}\r\n]".as_bytes();
+    let around = |size: usize, line: u64, offset: u64, bytes: usize| {
+        let mut window = Window::default();
+        for piece in text.chunks(size) {
+            window.space()[..piece.len()].copy_from_slice(piece);
+            window.filled(piece.len());
+        }
+        let found = window.around(frame::Place { line, offset }, bytes, Measure::Plain);
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(found.before), text(found.after))
+    };
+    for size in [text.len(), 20] {
+        assert_eq!(around(size, 1, 4, 2), ("[".to_owned(), ",".to_owned()));
+        assert_eq!(around(size, 2, 10, 7), (" ".to_owned(), ", {}".to_owned()));
+        assert_eq!(around(size, 2, 19, 2), (" {\"a\":1}, ".to_owned(), String::new()));
+    }
+    assert_eq!(around(3, 1, 4, 2), (String::new(), String::new()), "too long ago");
+}

@@ -146,6 +146,23 @@ fn a_line_of_100_megabytes_is_a_finding_and_the_next_event_is_checked() {
 }
 
 #[test]
+fn a_first_line_of_100_megabytes_is_read_in_time_and_the_events_after_it_are_checked() {
+    let begun = std::time::Instant::now();
+    for (begin, fill) in [("{\"type\":\"RAW\",\"event\":\"", b'x'), ("{\"a\":", b'\n')] {
+        let end = format!("\"}}\n{GOOD}").into_bytes();
+        let middle = std::iter::repeat_n(vec![fill; 1_000_000], 100);
+        let pieces = [begin.as_bytes().to_vec()].into_iter().chain(middle).chain([end]);
+        let output = check(&["--json"], pieces);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["events"], 3, "{report}");
+        assert_eq!(report["findings"].as_array().unwrap().len(), 1, "{report}");
+        assert_eq!(report["findings"][0]["line"], 1);
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn a_truncated_or_corrupt_gzip_says_how_far_it_was_read() {
     use flate2::write::GzEncoder;
     let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::best());

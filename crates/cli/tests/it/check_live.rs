@@ -127,10 +127,17 @@ fn an_interrupt_ends_a_check_with_its_summary() {
 #[test]
 fn an_answer_that_is_no_stream_is_an_error_that_says_so() {
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n\r\n<html>";
+    let shouted = "HTTP/1.1 200 OK\r\nContent-Type: Text/HTML\r\nContent-Length: 6\r\n\r\n<html>";
+    let xhtml =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/xhtml+xml\r\nContent-Length: 6\r\n\r\n<html>";
+    let bare = "HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n<!doctype html><body>";
     let gone = "HTTP/1.1 404 Not Found\r\nContent-Length: 25\r\n\r\n{\"message\":\"no such path\"}";
     let moved = "HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n";
     for (answer, said) in [
         (page, "text/html"),
+        (shouted, "text/html"),
+        (xhtml, "application/xhtml+xml"),
+        (bare, "this looks like a web page (HTML)"),
         (gone, "404 Not Found"),
         (moved, "302 Found, to /other"),
         ("SSH-2.0-nothing\r\n", "no HTTP answer"),
@@ -154,6 +161,54 @@ fn an_endpoint_that_hangs_is_left_after_the_timeout() {
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(stderr(&output).contains("no answer within 0.5 s"), "{}", stderr(&output));
     assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn an_endpoint_that_sends_no_event_is_left_after_the_timeout() {
+    let (address, _requests) = serve(|_, stream| {
+        write!(stream, "{HEAD}: hello\n\n").unwrap();
+        std::thread::sleep(Duration::from_mins(1));
+    });
+    let begun = Instant::now();
+    let output = check(&["--timeout", "0.5", &address]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(stderr(&output).contains("no event within 0.5 s (--timeout)"), "{}", stderr(&output));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_stream_may_be_quiet_once_an_event_came_and_as_long_as_it_is_told_to() {
+    let (address, _requests) = serve(|_, stream| {
+        write!(stream, "{HEAD}{START}").unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        write!(stream, "{END}").unwrap();
+    });
+    let output = check(&["--timeout", "0.3", &address]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (address, _requests) = serve(|_, stream| {
+        write!(stream, "{HEAD}").unwrap();
+        std::thread::sleep(Duration::from_mins(1));
+    });
+    let output = check(&["--timeout", "0.3", "--for", "1", &address]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(stderr(&output).contains("the input has no events"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_stream_that_is_joined_is_not_blamed_for_its_beginning() {
+    let event =
+        r#"{"type":"aaep:agent.state.changed","session_id":"sess_01HZAAAAAAAAAAAAAAAAAAAAAA"}"#;
+    let events = format!("data: {event}\n\n").repeat(2);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &events).unwrap();
+    let recorded = check(&[file.path().to_str().unwrap()]);
+    assert!(stdout(&recorded).contains("[AAEP-4.1.1-R1]"), "{}", stdout(&recorded));
+    let (address, _requests) = serve(move |_, stream| {
+        write!(stream, "{HEAD}{events}").unwrap();
+    });
+    let joined = check(&[&address]);
+    assert!(!stdout(&joined).contains("[AAEP-4.1.1-R1]"), "{}", stdout(&joined));
+    assert!(stderr(&joined).starts_with("2 events, AAEP "), "{}", stderr(&joined));
 }
 
 #[test]
@@ -229,14 +284,23 @@ fn a_subscription_is_opened_checked_and_followed() {
 #[test]
 fn a_refused_subscription_says_why() {
     let rejected = r#"{"type":"subscription.rejected","reason_code":"rate_limit","reason_message":"too many of you"}"#;
-    for status in ["200 OK", "429 Too Many Requests"] {
+    let nameless =
+        r#"{"type":"subscription.rejected","reason_code":"rate_limit","reason_message":""}"#;
+    let broken = r#"{"type":"subscription.rejected","reason_message":"too many of you"}"#;
+    for (status, rejected, code, said) in [
+        ("200 OK", rejected, 3, "too many of you"),
+        ("429 Too Many Requests", rejected, 3, "too many of you"),
+        ("200 OK", nameless, 1, "refused: rate_limit"),
+        ("429 Too Many Requests", broken, 1, "too many of you"),
+    ] {
         let (address, _requests) = serve(move |_, stream| {
             let length = rejected.len();
             write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{rejected}")
                 .unwrap();
         });
         let output = check(&["--subscribe", &format!("{address}/events")]);
-        assert_eq!(output.status.code(), Some(3), "{output:?}");
-        assert!(stderr(&output).contains("too many of you"), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+        assert_eq!(stdout(&output).contains("/subscriptions:1:"), code == 1, "{}", stdout(&output));
     }
 }

@@ -8,14 +8,16 @@
 
 use super::event::{self, Type};
 use crate::check::rules;
-use crate::check::shape::{self, Issue, Known, What};
+use crate::check::shape::{self, Issue, Known, Shape, What};
 use crate::finding::Finding;
 use crate::json::{Document, View};
 
 mod ask;
 pub(crate) mod control;
 mod envelope;
+mod language;
 mod limits;
+mod manifest;
 pub(crate) mod seen;
 mod text;
 
@@ -36,7 +38,7 @@ rules! {
         "Add \"@context\": \"https://aaep-protocol.org/context/v1\".";
     CORE_CONTEXT = "AAEP-3.2.1-R2" Error Producer
         "The core context is the @context, or the first of its list.",
-        "Put https://aaep-protocol.org/context/v1 first.";
+        "Put https://aaep-protocol.org/context/v1 first, and write a URI for every further entry.";
     TYPE = "AAEP-3.2.2-R1" Error Producer
         "The type is a core type or a published extension type.",
         "Use prefix:name with a prefix that @context declares.";
@@ -154,12 +156,18 @@ rules! {
     SECRET = "AAEP-10.T5-R1" Error Producer
         "No secret is in a field that people hear or read.",
         "Redact the secret before the event is written, and revoke it.";
+    PASSWORD = "AAEP-10.T5-B1" Warning Producer
+        "What looks like a password is in no text for people.",
+        "Redact it before the event is written; [redacted] and *** may stand there.";
     LANGUAGE = "AAEP-11.1-R1" Warning Producer
         "An event with text for people declares its language.",
         "Add \"localization_hints\": {\"primary_language\": \"en-US\"}.";
     LANGUAGE_TAG = "AAEP-11.1.2-R1" Error Producer
         "Languages are BCP 47 tags.",
         "Write tags such as en, en-US or zh-Hant.";
+    ODD_LANGUAGE = "AAEP-11.1.2-B1" Note Both
+        "A language tag begins with a language: two or three letters, or x- for one of one's own.",
+        "Write en instead of english.";
     NORMALIZED = "AAEP-11.3.2-R1" Warning (opt_in) Producer
         "Text is in NFC.",
         "Normalize texts before they are sent.";
@@ -196,9 +204,10 @@ pub(crate) fn event(
     }
     let kind = Type::parse(&name);
     let newer = envelope::version(seen, &mut findings);
-    for issue in shape::compare(kind.map_or(&event::EXTENSION, Type::shape), object, known) {
+    let shape = kind.map_or(&event::EXTENSION, Type::shape);
+    for issue in shape::compare(shape, object, known) {
         if !(newer && is_new(&issue)) {
-            findings.extend(finding(issue, object));
+            findings.extend(finding(issue, shape, object));
         }
     }
     envelope::check(seen, &name, kind, newer, &mut findings);
@@ -209,7 +218,8 @@ pub(crate) fn event(
         Some(Type::ToolCompleted) => findings.extend(unexplained(seen)),
         _ => {}
     }
-    text::check(seen, &mut findings);
+    let declared = language::of_event(seen, kind, &mut findings);
+    text::check(seen, declared, &mut findings);
     limits::check(message, seen, &mut findings);
     if strict {
         envelope::strict(object, seen, kind, &mut findings);
@@ -224,7 +234,7 @@ fn is_new(issue: &Issue) -> bool {
 }
 
 /// Gives what does not fit a type's table the code of the rule that says so.
-fn finding(issue: Issue, object: View<'_>) -> Option<Finding> {
+fn finding(issue: Issue, shape: &Shape, object: View<'_>) -> Option<Finding> {
     let Issue { what, pointer, message } = issue;
     let top_level = pointer.matches('/').count() == 1;
     let rule = match (what, pointer.as_str()) {
@@ -237,8 +247,11 @@ fn finding(issue: Issue, object: View<'_>) -> Option<Finding> {
         (_, "/producer" | "/producer/agent_id") => &AGENT_ID,
         (_, "/aaep_version") => &VERSION,
         (What::Foreign, name) if top_level => {
-            let name = name.trim_start_matches('/');
-            if is_localized(name, object) {
+            let name = name.strip_prefix('/').unwrap_or(name);
+            let base = language::localized(name);
+            if base.is_some_and(|base| shape.fields().any(|field| field.name == base))
+                && object.get(name).is_some_and(View::is_string)
+            {
                 return None;
             }
             let reserved = matches!(name, "@id" | "@graph" | "@base" | "@vocab");
@@ -261,15 +274,6 @@ fn names_language(pointer: &str) -> bool {
         || pointer
             .strip_prefix("/localization_hints/")
             .is_some_and(|hint| IN_HINTS.iter().any(|name| hint.starts_with(name)))
-}
-
-/// Whether a field is a text field with a language after it, as in `summary_normal_yo` (§11.5.1).
-fn is_localized(name: &str, object: View<'_>) -> bool {
-    event::HUMAN_TEXT.iter().any(|field| {
-        name.strip_prefix(field)
-            .and_then(|rest| rest.strip_prefix('_'))
-            .is_some_and(|tag| tag.len() >= 2 && event::is_language(&tag.replace('_', "-")))
-    }) && object.get(name).is_some_and(View::is_string)
 }
 
 fn empty_progress(seen: &Seen<'_>) -> Option<Finding> {

@@ -442,10 +442,85 @@ fn a_newer_minor_version_may_have_what_is_not_known_here() {
         assert_eq!(codes(&started(newer)), [("AAEP-12.6.2-R1", "/aaep_version".into())], "{extra}");
         let mut same = extra.clone();
         same["aaep_version"] = "1.0.7".into();
-        assert_eq!(codes(&started(same)).len(), 1, "{extra}");
+        assert_eq!(codes(&started(same)).len(), 2, "{extra}");
     }
     let broken = started(json!({"aaep_version": "1.1.0", "event_id": "x"}));
     assert!(codes(&broken).contains(&("AAEP-3.2.3-R1", "/event_id".into())));
+}
+
+#[test]
+fn a_version_is_published_or_newer_or_none() {
+    for (version, code) in [
+        ("1.0.0", None),
+        ("1.0.1", Some("AAEP-12.6.2-R1")),
+        ("1.0.1-rc.1", Some("AAEP-12.6.2-R1")),
+        ("1.3.0", Some("AAEP-12.6.2-R1")),
+        ("1.99999999999999999999999.0", Some("AAEP-12.6.2-R1")),
+        ("1.0.0-rc.1", Some("AAEP-3.4.4-R1")),
+        ("01.0.0", Some("AAEP-3.4.4-R1")),
+        ("1.00.0", Some("AAEP-3.4.4-R1")),
+        ("1.01.0", Some("AAEP-3.4.4-R1")),
+        ("2.0.0", Some("AAEP-3.4.4-R1")),
+        ("0.9.0", Some("AAEP-3.4.4-R1")),
+        ("1.0", Some("AAEP-3.4.4-R1")),
+        ("one", Some("AAEP-3.4.4-R1")),
+        ("1.0.x", Some("AAEP-3.4.4-R1")),
+    ] {
+        let found = codes(&started(json!({"aaep_version": version})));
+        let expected: Vec<_> =
+            code.map(|code| (code, "/aaep_version".to_owned())).into_iter().collect();
+        assert_eq!(found, expected, "{version}");
+    }
+}
+
+#[test]
+fn the_core_context_alone_declares_no_extension() {
+    for (context, good) in [
+        (json!(event::CONTEXT), false),
+        (json!([event::CONTEXT]), false),
+        (json!([event::CONTEXT, event::CONTEXT]), false),
+        (json!([event::CONTEXT, "https://example.org/v1"]), true),
+    ] {
+        let found = codes(&started(json!({"@context": context, "extensions": {"acme": {}}})));
+        let expected: &[_] =
+            if good { &[] } else { &[("AAEP-3.4.3-R1", "/extensions/acme".to_owned())] };
+        assert_eq!(found, expected, "{context}");
+        let found = codes(&started(json!({"@context": context, "type": "acme:thing"})));
+        let expected: &[_] = if good { &[] } else { &[("AAEP-3.2.2-R1", "/type".to_owned())] };
+        assert_eq!(found, expected, "{context}");
+    }
+}
+
+#[test]
+fn an_entry_of_the_context_that_is_no_uri_is_pointed_to() {
+    let context = json!([event::CONTEXT, "https://example.org/v1", "foo bar"]);
+    let found = event(&started(json!({"@context": context})));
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].rule.code, &*found[0].pointer), ("AAEP-3.2.1-R2", "/@context/2"));
+    assert_eq!(found[0].message, "\"foo bar\" is no URI: write a URI");
+    assert_eq!(
+        codes(&started(json!({"@context": [event::CONTEXT, 7]}))),
+        [("AAEP-3.2.1-R2", "/@context/1".into())]
+    );
+}
+
+#[test]
+fn numbers_that_are_too_big_are_pointed_to_however_they_are_written() {
+    let context = json!([event::CONTEXT, "https://example.org/v1"]);
+    let with = |number: &str| {
+        let acme = json!({"acme": {"a/b": [1, {"n": "N"}]}});
+        let event = started(json!({"@context": context, "extensions": acme})).to_string();
+        of_bytes(&event.replace("\"N\"", number))
+    };
+    for number in ["9007199254740993", "-9007199254740993", "12345678901234567890.0", "1e30"] {
+        let place = "/extensions/acme/a~1b/1/n".to_owned();
+        assert_eq!(with(number), [("AAEP-3.8-R3", place)], "{number}");
+    }
+    for number in ["9007199254740992", "-9007199254740992.0", "1e15", "0.1", "1e-30"] {
+        assert_eq!(with(number), [], "{number}");
+    }
+    let numbered = started(json!({"sequence_number": 7})).to_string().replace(":7", ":1e30");
+    assert_eq!(of_bytes(&numbered), [("AAEP-3.8-R3", "/sequence_number".into())]);
 }
 
 #[test]

@@ -157,6 +157,7 @@ const SESSIONS: usize = 4096;
 
 /// Follows a stream of messages, its sessions apart.
 #[derive(Debug, Default, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one fact about the stream")]
 pub struct Sequence {
     sessions: HashMap<Box<str>, Session, Seed>,
     oldest: VecDeque<Box<str>>,

@@ -340,7 +340,9 @@ fn styles(parts: &Parts<'_>, findings: &mut Vec<Finding>) {
 
 fn updated_input(parts: &Parts<'_>) -> Option<Finding> {
     let control = parts.control?;
-    control.get("updated_input")?;
+    if control.get("updated_input")?.is_null() {
+        return Some(NULL.at("/control/updated_input", "null is not allowed here"));
+    }
     let behavior = text(control, "behavior")?;
     (behavior != "allow").then(|| {
         UPDATED_INPUT
@@ -364,10 +366,12 @@ fn outcome(parts: &Parts<'_>) -> Option<Finding> {
 /// What the type of an event demands of its other fields.
 fn typed(parts: &Parts<'_>, findings: &mut Vec<Finding>) {
     let name = parts.kind.and_then(View::as_str).unwrap_or_default();
-    let Some(kind) = Type::parse(&name) else {
+    let kind = Type::parse(&name).or_else(|| {
         findings.extend(unknown_type(&name));
-        return;
-    };
+        // Another spelling demands what the canonical one does.
+        Type::from_alias(&name)
+    });
+    let Some(kind) = kind else { return };
     if kind.is_action() {
         action(kind, parts, findings);
     }
@@ -375,8 +379,8 @@ fn typed(parts: &Parts<'_>, findings: &mut Vec<Finding>) {
     match kind {
         Type::SubagentStart | Type::SubagentStop => findings.extend(subagent(parts)),
         Type::AgentError => findings.extend(error(parts)),
-        Type::WorkspaceChanged if parts.workspace.is_none() => {
-            findings.push(WORKSPACE.at("/workspace", "the workspace is missing"));
+        Type::WorkspaceChanged if !says_something(parts.workspace) => {
+            findings.push(WORKSPACE.at("/workspace", "the workspace is missing, or empty"));
         }
         _ => {}
     }
@@ -405,8 +409,8 @@ fn action(kind: Type, parts: &Parts<'_>, findings: &mut Vec<Finding>) {
         }
         _ => {}
     }
-    if parts.server.is_none() && parts.tool.is_some_and(|tool| says(tool, "type", "mcp")) {
-        findings.push(SERVER.at("/server", "the server is missing"));
+    if !says_something(parts.server) && parts.tool.is_some_and(|tool| says(tool, "type", "mcp")) {
+        findings.push(SERVER.at("/server", "the server is missing, or empty"));
     }
     findings.extend(status(kind, action));
     if kind == Type::ActionDenied
@@ -443,11 +447,20 @@ fn content(kind: Type, parts: &Parts<'_>) -> Option<Finding> {
     (!found).then(|| CONTENT.at("/content", format!("no entry of type {}", wanted.join(" or "))))
 }
 
+/// Whether a value is there that is not empty. What it should be instead is a matter of its table.
+fn says_something(value: Option<View<'_>>) -> bool {
+    value.is_some_and(|value| {
+        let is_empty = value.is("") || value.is_object() && value.entries().next().is_none();
+        !is_empty
+    })
+}
+
 /// Something has to tell one subagent from another.
 fn subagent(parts: &Parts<'_>) -> Option<Finding> {
-    let has =
-        |object: Option<View<'_>>, name: &str| object.is_some_and(|it| it.get(name).is_some());
-    let known = parts.extensions.is_some()
+    let has = |object: Option<View<'_>>, name: &str| {
+        says_something(object.and_then(|object| object.get(name)))
+    };
+    let known = says_something(parts.extensions)
         || has(parts.session, "parent")
         || has(parts.session, "conversation_id")
         || has(parts.agent, "instance_id")

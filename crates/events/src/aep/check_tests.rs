@@ -348,3 +348,64 @@ fn limits_are_checked_on_request_only() {
     let long = message(json!({"content": [{"type": "plan", "text": "a".repeat(262_144)}]}));
     assert_eq!(strict(&long), [("AEP-REQ-34", String::new())]);
 }
+
+#[test]
+fn another_spelling_of_a_type_demands_what_the_type_does() {
+    for kind in Type::ALL {
+        for alias in kind.aliases() {
+            let canonical = codes(&message(json!({"type": kind.name()})));
+            let aliased = codes(&message(json!({"type": alias})));
+            let (first, rest) = aliased.split_first().unwrap();
+            assert_eq!(first, &("AEP-REQ-06", "/type".to_owned()), "{alias}");
+            assert_eq!(rest, canonical, "{alias}");
+        }
+    }
+    assert_eq!(codes(&message(json!({"type": "x.own"}))), [("AEP-REQ-06", "/type".into())]);
+}
+
+#[test]
+fn an_empty_object_tells_nothing() {
+    let action = |server: Value| {
+        json!({"type": "action.requested", "action": {"type": "tool_call", "id": "a"},
+            "tool": {"type": "mcp", "name": "tides"}, "server": server})
+    };
+    for (fields, code, pointer) in [
+        (
+            json!({"type": "subagent.start", "session": {"id": "s", "parent": {}}, "extensions": {}}),
+            "AEP-REQ-16",
+            "/session/parent",
+        ),
+        (
+            json!({"type": "subagent.stop", "session": {"id": "s", "conversation_id": ""}}),
+            "AEP-REQ-16",
+            "/session/parent",
+        ),
+        (json!({"type": "workspace.changed", "workspace": {}}), "AEP-REQ-17", "/workspace"),
+        (action(json!({})), "AEP-REQ-12", "/server"),
+    ] {
+        let found = codes(&message(fields));
+        assert!(found.contains(&(code, pointer.to_owned())), "{found:?}");
+    }
+    assert_eq!(codes(&message(action(json!({"id": "harbour"})))), []);
+}
+
+#[test]
+fn an_update_is_never_null() {
+    let response = |behavior: &str| {
+        json!({"aep_version": "0.1", "id": "r", "time": "2026-01-01T00:00:00Z",
+            "request_event_id": "evt_1", "control": {"behavior": behavior, "updated_input": null}})
+    };
+    for behavior in ["allow", "deny"] {
+        let found = codes(&response(behavior));
+        assert_eq!(found, [("AEP-REQ-20", "/control/updated_input".into())]);
+    }
+}
+
+#[test]
+fn what_names_the_event_that_it_answers_is_a_response() {
+    let silent = json!({"aep_version": "0.1", "id": "r", "time": "2026-01-01T00:00:00Z",
+        "request_event_id": "evt_1"});
+    assert_eq!(codes(&silent), [("AEP-REQ-23", "/control".into())]);
+    let event = message(json!({"request_event_id": "evt_1"}));
+    assert_eq!(codes(&event), [("AEP-REQ-22", "/request_event_id".into())]);
+}

@@ -118,6 +118,7 @@ struct Inside {
 struct Request {
     kind: Option<Type>,
     action: Option<ActionKey>,
+    /// Whether somebody decided about it.
     answered: bool,
     /// Whether other events have the same id.
     ambiguous: bool,
@@ -237,16 +238,19 @@ impl Sequence {
         if request.ambiguous {
             return;
         }
-        if std::mem::replace(&mut request.answered, true) {
+        let behavior = field(parts.control, "behavior");
+        if request.answered {
             findings.push(SECOND_RESPONSE.at("/request_event_id", "the event was answered before"));
         }
+        // Who hands a decision on leaves room for it.
+        request.answered |= !matches!(behavior.as_deref(), Some("ask" | "defer" | "abstain"));
         let (kind, action) = (request.kind, request.action);
         if let Some(named) = parts.action_id.and_then(View::as_str)
             && action.is_none_or(|action| action.id != self.seed.hash_one(&*named))
         {
             findings.push(OTHER_ACTION.at("/action_id", "the event was not about this action"));
         }
-        let (Some(kind), Some(behavior)) = (kind, field(parts.control, "behavior")) else {
+        let (Some(kind), Some(behavior)) = (kind, behavior) else {
             return;
         };
         if !fits(&behavior, kind) {

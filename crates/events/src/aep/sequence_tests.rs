@@ -208,6 +208,26 @@ fn who_abstains_takes_no_denial_back() {
 }
 
 #[test]
+fn who_hands_a_decision_on_leaves_room_for_it() {
+    for first in ["ask", "defer", "abstain"] {
+        let events = [
+            action("1", "requested", "s"),
+            response("2", "1", first),
+            response("3", "1", "allow"),
+            action("4", "completed", "s"),
+        ];
+        assert_eq!(play(&events), CLEAN, "{first}");
+        let thrice = [
+            action("1", "requested", "s"),
+            response("2", "1", first),
+            response("3", "1", "allow"),
+            response("4", "1", "allow"),
+        ];
+        assert_eq!(play(&thrice), ["AEP-SEQ-07"], "{first}");
+    }
+}
+
+#[test]
 fn what_is_said_to_a_question_does_not_forbid_the_action() {
     let events = [
         action("1", "requested", "s"),
@@ -401,7 +421,16 @@ fn what_runs_is_what_was_decided() {
         (json!({"behavior": "allow", "updated_input": {"berth": 4}}), asked.clone(), vec![]),
         (json!({"behavior": "allow", "updated_input": {}}), asked.clone(), vec![]),
         // Some agents complete what they were given.
-        (json!({"behavior": "allow", "updated_input": {"berth": 5}}), json!({"berth": 6}), vec![]),
+        (
+            json!({"behavior": "allow", "updated_input": {"berth": 5}}),
+            json!({"berth": 5, "tide": "high"}),
+            vec![],
+        ),
+        (
+            json!({"behavior": "allow", "updated_input": {"berth": 5}}),
+            json!({"berth": 6}),
+            vec!["AEP-SEQ-19"],
+        ),
         (json!({"behavior": "ask"}), json!({"berth": 6}), vec![]),
     ] {
         let events = [

@@ -187,14 +187,16 @@ impl<'a> Path<'a> {
     }
 }
 
-/// Appends one key to a JSON Pointer, escaped and cut to what a person can read.
+/// The longest key that a pointer holds whole. A longer one is cut: findings stay small whatever a message holds.
+const LONGEST_KEY: usize = 4096;
+
+/// Appends one key to a JSON Pointer as it is; whoever shows the pointer to people sees to characters that hide.
 fn push_key(pointer: &mut String, key: &str) {
     pointer.push('/');
-    for letter in key.chars().take(128) {
+    for letter in key.chars().take(LONGEST_KEY) {
         match letter {
             '~' => pointer.push_str("~0"),
             '/' => pointer.push_str("~1"),
-            letter if letter.is_control() => pointer.extend(letter.escape_unicode()),
             letter => pointer.push(letter),
         }
     }
@@ -292,7 +294,11 @@ fn kind(kind: &Kind, value: View<'_>, path: &Path<'_>, issues: &mut Vec<Issue>) 
         Kind::List { min, max, distinct, item } if value.is_array() => {
             let count = value.items().count();
             if count < *min || count > *max {
-                let message = format!("{count} entries, where {min} to {max} are allowed");
+                let message = if count < *min {
+                    format!("{count} entries, where {min} are the fewest")
+                } else {
+                    format!("{count} entries, where {max} are the most")
+                };
                 issues.push(path.issue(What::Value, message));
                 return;
             }
@@ -372,21 +378,32 @@ fn string(kind: &Kind, value: View<'_>, path: &Path<'_>) -> Option<Issue> {
 }
 
 fn numeral(kind: &Kind, number: View<'_>, path: &Path<'_>) -> Option<Issue> {
+    let outside = |side: &str, bound: &dyn std::fmt::Display| {
+        path.issue(What::Value, format!("{} is {side} {bound}", digits(number)))
+    };
     match kind {
         Kind::Integer { min, max } => match whole(number) {
             None => Some(path.issue(What::Type, "a whole number is needed here")),
-            Some(value) if value < *min || value > *max => {
-                Some(path.issue(What::Value, format!("{value} is outside {min} to {max}")))
-            }
+            Some(value) if value < *min => Some(outside("below", min)),
+            Some(value) if value > *max => Some(outside("above", max)),
             Some(_) => None,
         },
-        Kind::Number { min, max } => {
-            let value = number.as_f64().unwrap_or(f64::NAN);
-            (!(value >= *min && value <= *max)).then(|| {
-                path.issue(What::Value, format!("{} is outside {min} to {max}", number.raw()))
-            })
-        }
+        Kind::Number { min, max } => match number.as_f64() {
+            Some(value) if value < *min => Some(outside("below", min)),
+            Some(value) if value > *max => Some(outside("above", max)),
+            _ => None,
+        },
         _ => None,
+    }
+}
+
+/// A number as it was written, for messages: short.
+fn digits(number: View<'_>) -> Cow<'_, str> {
+    const LONGEST: usize = 32;
+    let written = number.raw();
+    match written.get(..LONGEST) {
+        Some(start) if written.len() > LONGEST => Cow::Owned(format!("{start}…")),
+        _ => Cow::Borrowed(written),
     }
 }
 

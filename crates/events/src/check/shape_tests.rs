@@ -80,3 +80,41 @@ fn foreign_text_is_short_and_harmless_in_messages() {
     assert_eq!(quote("a\u{1b}[31m\u{202e}\n"), "\"a\\u{1b}[31m\\u{202e}\\n\"");
     assert_eq!(quote(&"x".repeat(500)).chars().count(), 67);
 }
+
+fn messages(bytes: &str) -> Vec<(String, String)> {
+    let mut parser = crate::json::Parser::default();
+    let document = parser.parse(bytes.as_bytes()).unwrap();
+    let issues = closely(&SHAPE, document.root()).into_iter();
+    issues.map(|issue| (issue.pointer, issue.message)).collect()
+}
+
+#[test]
+fn pointers_are_exact_whatever_the_key_is() {
+    for key in ["a\u{1b}[31m", "a\nb", "\u{202e}", &"k".repeat(4096)] {
+        let bytes = json!({"name": "a", key: 1}).to_string();
+        let (pointer, _) = messages(&bytes).remove(0);
+        assert_eq!(pointer, format!("/{key}"));
+        let mut parser = crate::json::Parser::default();
+        let document = parser.parse(bytes.as_bytes()).unwrap();
+        assert_eq!(document.root().pointer(&pointer).and_then(View::as_i64), Some(1));
+    }
+    assert_eq!(pointer(&"k".repeat(100_000)).len(), 4097);
+}
+
+#[test]
+fn what_is_out_of_range_is_told_on_its_side() {
+    for (field, message) in [
+        (r#""level": -1"#, "-1 is below 0"),
+        (r#""level": 10"#, "10 is above 9"),
+        (r#""level": 18446744073709551615"#, "18446744073709551615 is above 9"),
+        (r#""share": -0.5"#, "-0.5 is below 0"),
+        (r#""share": 1.5"#, "1.5 is above 1"),
+        (r#""tags": []"#, "0 entries, where 1 are the fewest"),
+        (r#""tags": ["a", "b", "c"]"#, "3 entries, where 2 are the most"),
+    ] {
+        let found = messages(&format!(r#"{{"name": "a", {field}}}"#));
+        assert_eq!(found.iter().map(|(_, message)| message).collect::<Vec<_>>(), [message]);
+    }
+    let long = messages(&format!(r#"{{"name": "a", "level": 1{}}}"#, "0".repeat(200)));
+    assert_eq!(long[0].1, format!("1{}… is above 9", "0".repeat(31)));
+}

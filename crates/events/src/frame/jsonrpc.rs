@@ -153,7 +153,7 @@ impl<'a> Method<'a> {
     }
 
     /// Whether its parameters are a message of AAEP's.
-    fn carries_message(&self) -> bool {
+    pub fn carries_message(&self) -> bool {
         !matches!(self, Self::Ping | Self::Other(_))
     }
 }

@@ -15,7 +15,8 @@
 //! assert_eq!(next(), None);
 //! ```
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr_iter, memchr2};
+use serde::de::IgnoredAny;
 
 use super::{Error, Framed, MARK, Partial, Place, length, take};
 
@@ -82,6 +83,27 @@ impl Lines {
     pub fn held(&self) -> usize {
         self.cutter.partial.held().len()
     }
+}
+
+/// Where a second object begins on a line, after a whole first one: some programs forget the line end between them.
+/// A line of one object is not parsed to find that out.
+///
+/// ```
+/// use banister_events::frame::ndjson::second;
+/// assert_eq!(second(br#"{"a":"}{"} {"b":2}"#), Some(11));
+/// assert_eq!(second(br#"{"a":"}{"}"#), None);
+/// assert_eq!(second(br#"{"a":oops}{"b":2}"#), None);
+/// ```
+pub fn second(line: &[u8]) -> Option<usize> {
+    // In JSON, an object follows on another within strings only.
+    let follows = |at: usize| line.get(..at).is_some_and(|it| it.trim_ascii_end().ends_with(b"}"));
+    if !memchr_iter(b'{', line).any(follows) {
+        return None;
+    }
+    let mut documents = serde_json::Deserializer::from_slice(line).into_iter::<IgnoredAny>();
+    documents.next()?.ok()?;
+    let rest = line.get(documents.byte_offset()..)?.trim_ascii_start();
+    rest.starts_with(b"{").then(|| line.len() - rest.len())
 }
 
 /// Writes one message and the line end. Line ends within it become spaces: in JSON they can only stand between tokens.

@@ -113,28 +113,29 @@ impl Scan<'_, '_> {
         Some(self.space(at + 1))
     }
 
+    /// Writes where an array or object ends; gives that place.
     #[inline]
-    fn close(&mut self, node: usize, end: usize) -> Option<usize> {
+    fn close(&mut self, node: usize, end: usize) -> usize {
         let next = self.nodes.len() as u32;
         if let Some(node) = self.nodes.get_mut(node) {
             node.end = end as u32;
             node.next = next;
         }
-        Some(end)
+        end
     }
 
     fn array(&mut self, at: usize, depth: usize) -> Option<usize> {
         let node = self.nodes.len();
         let mut at = self.open(at, depth, Tag::Array)?;
         if self.peek(at) == Some(b']') {
-            return self.close(node, at + 1);
+            return Some(self.close(node, at + 1));
         }
         loop {
             let end = self.value(at, depth)?;
             let end = self.space(end);
             match self.peek(end) {
                 Some(b',') => at = self.space(end + 1),
-                Some(b']') => return self.close(node, end + 1),
+                Some(b']') => return Some(self.close(node, end + 1)),
                 _ => return self.unexpected(end, Reason::Comma),
             }
         }
@@ -144,7 +145,7 @@ impl Scan<'_, '_> {
         let node = self.nodes.len();
         let mut at = self.open(at, depth, Tag::Object)?;
         if self.peek(at) == Some(b'}') {
-            return self.close(node, at + 1);
+            return Some(self.close(node, at + 1));
         }
         let mut names = 0;
         let mut marks: u64 = 0;
@@ -172,7 +173,7 @@ impl Scan<'_, '_> {
                     if names > FEW {
                         self.hash_names(node);
                     }
-                    return self.close(node, end + 1);
+                    return Some(self.close(node, end + 1));
                 }
                 _ => return self.unexpected(end, Reason::Comma),
             }
@@ -194,7 +195,8 @@ impl Scan<'_, '_> {
     /// A name, unescaped.
     fn name(&self, at: usize) -> Option<Cow<'_, str>> {
         let node = self.nodes.get(at)?;
-        let inner = self.text.get(node.start as usize + 1..(node.end as usize).saturating_sub(1))?;
+        let inner =
+            self.text.get(node.start as usize + 1..(node.end as usize).saturating_sub(1))?;
         Some(if node.tag == Tag::Plain {
             Cow::Borrowed(inner)
         } else {
@@ -381,7 +383,7 @@ fn special(word: u64) -> u64 {
     const fn below(word: u64, byte: u8) -> u64 {
         word.wrapping_sub(ONES * byte as u64) & !word
     }
-    let quote = below(word ^ (ONES * b'"' as u64), 1);
-    let backslash = below(word ^ (ONES * b'\\' as u64), 1);
+    let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+    let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
     (quote | backslash | below(word, 0x20)) & HIGH
 }

@@ -253,6 +253,12 @@ const TOLERATED: &[Tolerated] = &[
         },
         because: "a subscriber that never shook hands has no subscription to name; we warn",
     },
+    Tolerated {
+        place: "/decision",
+        keyword: "enum",
+        is_meant: |decision, _| decision.as_str().is_some_and(|word| !word.is_empty()),
+        because: "extensions may bring decisions of their own (allowed_replies lists them); we warn",
+    },
 ];
 
 fn is_tolerated(validator: &Validator, message: &Value, used: &mut BTreeSet<&str>) -> bool {

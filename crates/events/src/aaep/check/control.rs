@@ -4,7 +4,8 @@
 //! earn warnings, and may carry fields of their own. A request may ask for any version: whether it is spoken is the
 //! producer's answer, not a fault of the question. Replies of other kinds belong to extensions and are not judged.
 
-use super::{LANGUAGE_TAG, RESERVED_PREFIX, SHORT_PREFIX, VERSION};
+use super::envelope::Version;
+use super::{LANGUAGE_TAG, RESERVED_PREFIX, SHORT_PREFIX, VERSION, language, manifest};
 use crate::aaep::{event, handshake};
 use crate::check::rules;
 use crate::check::shape::{self, Issue, What, quote, text};
@@ -33,6 +34,9 @@ rules! {
     CONFIRMATION = "AAEP-6.3-B1" Error Subscriber
         "confirmation.reply has its fields, of the right types.",
         "Compare with: banister schema aaep confirmation.reply.";
+    CUSTOM_DECISION = "AAEP-6.3-B3" Warning Subscriber
+        "A decision is accept or reject; other words are for extensions, and for what allowed_replies lists.",
+        "Answer accept or reject: a producer takes any other word for a no.";
     CLARIFICATION = "AAEP-6.5-B1" Error Subscriber
         "clarification.reply has its fields, of the right types.",
         "Compare with: banister schema aaep clarification.reply.";
@@ -45,6 +49,9 @@ rules! {
     REPLY_FIELD = "AAEP-7.2-R4" Error Subscriber
         "Replies have no fields of one's own.",
         "Leave the field out.";
+    SIGNED = "AAEP-10.4.1-R1" Error Producer
+        "A signed manifest is a JWS by ES256 or RS256 of the producer's manifest. Its signature is not verified here.",
+        "Sign the JSON of the manifest; its agent_id is the one in producer.";
     UNKNOWN = "AAEP-5.1-B1" Warning Both
         "Messages beside events are the ones that AAEP defines.",
         "Use request, accepted, rejected, renegotiate or close.";
@@ -73,6 +80,8 @@ pub(in crate::aaep) fn message(kind: &str, object: View<'_>) -> Vec<Finding> {
         issues.into_iter().filter_map(|issue| finding(issue, &rules, object)).collect();
     // What the table says of a field is enough.
     let fits = |pointer: &str| !findings.iter().any(|found| found.pointer == pointer);
+    let signed = (kind == "subscription.accepted" && fits("/signed_manifest"))
+        .then(|| manifest::signed(object));
     let more = match kind {
         "subscription.request" => cannot_reply(object),
         "subscription.accepted" if fits("/aaep_version") => version(object),
@@ -81,6 +90,12 @@ pub(in crate::aaep) fn message(kind: &str, object: View<'_>) -> Vec<Finding> {
         _ => None,
     };
     findings.extend(more);
+    findings.extend(signed.flatten());
+    for place in LANGUAGES {
+        if let Some(list) = object.pointer(place) {
+            language::of_list(list, place, &mut findings);
+        }
+    }
     for field in ["capabilities", "honored_capabilities", "extensions"] {
         findings.extend(prefixes(field, object));
     }
@@ -109,6 +124,9 @@ fn finding(issue: Issue, rules: &Rules, object: View<'_>) -> Option<Finding> {
     let rule = match (what, pointer.as_str()) {
         (What::Missing, "/subscription_id") if is_reply => return None,
         (What::Foreign, _) if top_level => rules.foreign?,
+        (What::Word, "/decision") if is_reply && !object.get("decision")?.is("") => {
+            &CUSTOM_DECISION
+        }
         (What::Value, "/aaep_version") if *rules.table == ACCEPTED => &VERSION,
         (What::Value, pointer) if is_bad_language(pointer, object) => &LANGUAGE_TAG,
         _ => rules.table,
@@ -116,11 +134,13 @@ fn finding(issue: Issue, rules: &Rules, object: View<'_>) -> Option<Finding> {
     Some(rule.at(pointer, message))
 }
 
+/// The lists of languages.
+const LANGUAGES: [&str; 3] =
+    ["/capabilities/languages", "/honored_capabilities/languages", "/languages_supported"];
+
 /// Whether this is an entry of a list of languages that is none. Entries that stand twice are languages.
 fn is_bad_language(pointer: &str, object: View<'_>) -> bool {
-    const LISTS: [&str; 3] =
-        ["/capabilities/languages", "/honored_capabilities/languages", "/languages_supported"];
-    let in_list = pointer.rsplit_once('/').is_some_and(|(list, _)| LISTS.contains(&list));
+    let in_list = pointer.rsplit_once('/').is_some_and(|(list, _)| LANGUAGES.contains(&list));
     in_list
         && object
             .pointer(pointer)
@@ -144,9 +164,12 @@ fn cannot_reply(object: View<'_>) -> Option<Finding> {
 /// The answer names a version that is spoken from here on, so it has to exist.
 fn version(object: View<'_>) -> Option<Finding> {
     let version = text(object, "aaep_version")?;
-    let major = version.split('.').next()?;
-    (major.parse::<u64>() != Ok(1))
-        .then(|| VERSION.at("/aaep_version", format!("{} is no version 1.x", quote(&version))))
+    match Version::read(&version)? {
+        Version::Not(why) => {
+            Some(VERSION.at("/aaep_version", format!("{} {why}", quote(&version))))
+        }
+        Version::Published | Version::Patch | Version::Minor => None,
+    }
 }
 
 /// The manifest is JSON-LD of the core context.

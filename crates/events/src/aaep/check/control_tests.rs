@@ -76,7 +76,11 @@ fn every_table_has_a_code_of_its_own() {
         (KINDS[2], "reason_code", json!("busy"), "AAEP-5.4-B2"),
         (KINDS[3], "capabilities", Value::Null, "AAEP-5.7-B1"),
         (KINDS[4], "subscription_id", Value::Null, "AAEP-5.8-B1"),
-        (KINDS[5], "decision", json!("maybe"), "AAEP-6.3-B1"),
+        (KINDS[5], "decision", json!(""), "AAEP-6.3-B1"),
+        (KINDS[5], "decision", json!(true), "AAEP-6.3-B1"),
+        (KINDS[5], "decision", json!("accept_once"), "AAEP-6.3-B3"),
+        (KINDS[1], "signed_manifest", json!("a.b"), "AAEP-5.4-B1"),
+        (KINDS[1], "signed_manifest", json!("a.b.c"), "AAEP-10.4.1-R1"),
         (KINDS[5], "subscription_id", json!("desk"), "AAEP-6.3-B1"),
         (KINDS[6], "response", json!([]), "AAEP-6.5-B1"),
         (KINDS[6], "response", json!(""), "AAEP-6.5-B1"),
@@ -127,7 +131,8 @@ fn fields_of_ones_own_are_refused_where_a_schema_closes_the_message() {
 fn a_request_may_ask_for_any_version_but_the_answer_names_one_that_exists() {
     assert_eq!(changed("subscription.request", &[("aaep_version", json!("99.99.99"))]), []);
     assert_eq!(changed("subscription.accepted", &[("aaep_version", json!("1.1.0"))]), []);
-    for version in ["2.0.0", "0.9.0", "one", "1.0"] {
+    assert_eq!(changed("subscription.accepted", &[("aaep_version", json!("1.0.4"))]), []);
+    for version in ["2.0.0", "0.9.0", "one", "1.0", "1.0.0-rc.1", "01.0.0"] {
         let found = changed("subscription.accepted", &[("aaep_version", json!(version))]);
         assert_eq!(found, [("AAEP-3.4.4-R1", "/aaep_version".to_owned())], "{version}");
     }
@@ -142,6 +147,7 @@ fn a_language_that_is_none_is_told_from_one_that_stands_twice() {
     assert_eq!(languages(json!(["en_US"])), [("AAEP-11.1.2-R1", pointer(0))]);
     assert_eq!(languages(json!(["en", "en"])), [("AAEP-5.3-B1", pointer(1))]);
     assert_eq!(languages(json!([7])), [("AAEP-5.3-B1", pointer(0))]);
+    assert_eq!(languages(json!(["de", "english"])), [("AAEP-11.1.2-B1", pointer(1))]);
     let found = changed("aaep:producer.manifest", &[("languages_supported", json!(["x y"]))]);
     assert_eq!(found, [("AAEP-11.1.2-R1", "/languages_supported/0".to_owned())]);
 }

@@ -1,5 +1,7 @@
 //! What the envelope of an event can break beyond its table: context, type, versions, prefixes, urgency, order.
 
+use std::borrow::Cow;
+
 use super::seen::Seen;
 use super::{
     CLARIFICATION_URGENCY, COMPACT_TYPE, CONFIRMATION_URGENCY, CORE_CONTEXT, CORE_TYPE, DECLARED,
@@ -12,21 +14,65 @@ use crate::check::shape::{self, quote};
 use crate::finding::Finding;
 use crate::json::View;
 
+/// The versions that were published.
+const PUBLISHED: [&str; 1] = [event::VERSION];
+
+/// What a well-formed version is, seen from the published ones.
+pub(super) enum Version {
+    Published,
+    /// A later patch, or a pre-release of one.
+    Patch,
+    /// A later minor version, or a pre-release of one.
+    Minor,
+    /// None that is or will be published, and why.
+    Not(&'static str),
+}
+
+impl Version {
+    /// None for what is not written like a version.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        if PUBLISHED.contains(&text) {
+            return Some(Self::Published);
+        }
+        let (numbers, label) =
+            text.split_once('-').map_or((text, None), |(start, rest)| (start, Some(rest)));
+        let mut parts = numbers.split('.');
+        let parts = [parts.next()?, parts.next()?, parts.next()?];
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if !parts.into_iter().all(is_number) {
+            return None;
+        }
+        Some(match parts {
+            _ if parts.iter().any(|part| part.len() > 1 && part.starts_with('0')) => {
+                Self::Not("has a number that begins with 0")
+            }
+            ["1", "0", "0"] if label.is_some() => Self::Not("is a pre-release"),
+            ["1", "0", _] => Self::Patch,
+            ["1", ..] => Self::Minor,
+            _ => Self::Not("is no version 1.x"),
+        })
+    }
+}
+
 /// Whether the event is of a newer minor version than the one known here, beside what its version breaks.
 pub(super) fn version(seen: &Seen<'_>, findings: &mut Vec<Finding>) -> bool {
     let Some(version) = seen.version.filter(|version| !version.is(event::VERSION)) else {
         return false;
     };
-    let version = version.as_str().unwrap_or_default();
-    let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u64>().ok());
-    let (Some(major), Some(minor)) = (parts.next(), parts.next()) else { return false };
-    if major != 1 {
-        findings
-            .push(VERSION.at("/aaep_version", format!("{} is no version 1.x", quote(&version))));
-    } else if minor > 0 {
-        findings.push(NEWER.at("/aaep_version", format!("{} is newer than 1.0", quote(&version))));
+    let text = version.as_str().unwrap_or_default();
+    let Some(version) = Version::read(&text) else { return false };
+    match version {
+        Version::Published => {}
+        Version::Not(why) => {
+            findings.push(VERSION.at("/aaep_version", format!("{} {why}", quote(&text))));
+        }
+        Version::Patch | Version::Minor => {
+            let message = format!("{} is newer than {}", quote(&text), event::VERSION);
+            findings.push(NEWER.at("/aaep_version", message));
+        }
     }
-    major == 1 && minor > 0
+    // A patch brings nothing new.
+    matches!(version, Version::Minor)
 }
 
 pub(super) fn check(
@@ -71,13 +117,15 @@ fn context(seen: &Seen<'_>) -> Option<Finding> {
         return Some(CORE_CONTEXT.at("/@context", "the core context does not come first"));
     }
     let is_uri = |entry: View<'_>| entry.as_str().is_some_and(|text| text.contains(':'));
-    (!context.items().all(is_uri))
-        .then(|| CORE_CONTEXT.at("/@context", "every entry of the list has to be a URI"))
+    let (index, entry) = context.items().enumerate().find(|(_, entry)| !is_uri(*entry))?;
+    let given =
+        entry.as_str().map_or(Cow::Borrowed(shape::given(entry)), |text| quote(&text).into());
+    Some(CORE_CONTEXT.at(format!("/@context/{index}"), format!("{given} is no URI: write a URI")))
 }
 
 /// Whether `@context` names anything beside the core.
 fn declares_extensions(seen: &Seen<'_>) -> bool {
-    seen.context.is_some_and(|context| context.items().nth(1).is_some())
+    seen.context.is_some_and(|context| context.items().any(|entry| !entry.is(event::CONTEXT)))
 }
 
 fn type_name(name: &str, seen: &Seen<'_>, newer: bool, findings: &mut Vec<Finding>) {

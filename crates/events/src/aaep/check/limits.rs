@@ -28,6 +28,7 @@ pub(super) fn check(message: &Document<'_>, seen: &Seen<'_>, findings: &mut Vec<
     if message.depth() <= DEEPEST
         && message.longest_string() <= LONGEST
         && message.longest_integer() < DIGITS
+        && !seen.big_float
     {
         return;
     }
@@ -36,7 +37,8 @@ pub(super) fn check(message: &Document<'_>, seen: &Seen<'_>, findings: &mut Vec<
         walk.value(value, 1);
         let key = shape::pointer(&key.as_str().unwrap_or_default());
         if walk.big_number {
-            findings.push(BIG_NUMBER.at(&*key, "a number is outside ±2^53"));
+            let place = format!("{key}{}", big_number(value).unwrap_or_default());
+            findings.push(BIG_NUMBER.at(place, "the number is outside ±2^53"));
         }
         if walk.too_deep {
             findings.push(LIMITS.at(&*key, "nested more than 8 levels deep"));
@@ -58,9 +60,8 @@ struct Walk {
 impl Walk {
     fn value(&mut self, value: View<'_>, depth: usize) {
         self.too_deep |= depth > DEEPEST && (value.is_array() || value.is_object());
-        if value.is_integer() {
-            let digits = value.raw().trim_start_matches('-');
-            self.big_number |= digits.parse::<u64>().map_or(true, |size| size > LARGEST);
+        if value.is_number() {
+            self.big_number |= is_big(value);
         } else if value.span().len() > LONGEST && value.is_string() {
             // Counted in characters, as the limits of single fields are.
             self.long_string |= value.as_str().is_some_and(|text| text.chars().count() > LONGEST);
@@ -68,6 +69,47 @@ impl Walk {
         value.items().for_each(|item| self.value(item, depth + 1));
         value.entries().for_each(|(_, field)| self.value(field, depth + 1));
     }
+}
+
+fn is_big(number: View<'_>) -> bool {
+    if number.is_integer() {
+        let digits = number.raw().trim_start_matches('-');
+        return digits.parse::<u64>().map_or(true, |size| size > LARGEST);
+    }
+    is_big_float(number)
+}
+
+/// Whether it is a number with fraction or exponent beyond ±2^53. All of those are whole.
+pub(super) fn is_big_float(value: View<'_>) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "a power of two is exact")]
+    let largest = LARGEST as f64;
+    value.is_number()
+        && !value.is_integer()
+        && value.as_f64().is_some_and(|size| size.abs() > largest)
+}
+
+/// Whether such a number is in it, at any depth.
+pub(super) fn holds_big_float(value: View<'_>) -> bool {
+    is_big_float(value)
+        || value.items().any(holds_big_float)
+        || value.entries().any(|(_, field)| holds_big_float(field))
+}
+
+/// Where the first number that is too big stands, as a pointer.
+fn big_number(value: View<'_>) -> Option<String> {
+    if value.is_number() {
+        return is_big(value).then(String::new);
+    }
+    let in_list = value
+        .items()
+        .enumerate()
+        .find_map(|(index, item)| big_number(item).map(|rest| format!("/{index}{rest}")));
+    in_list.or_else(|| {
+        value.entries().find_map(|(name, field)| {
+            let rest = big_number(field)?;
+            Some(shape::pointer(&name.as_str().unwrap_or_default()) + &rest)
+        })
+    })
 }
 
 /// The first name that stands twice in its object.

@@ -1,6 +1,7 @@
 //! One look at every field of an event: what later conditions need is kept, texts for people are judged on the way.
 
-use super::text::{Origin, Piece, Texts};
+use super::text::{Origin, Piece, Place, Texts};
+use super::{language, limits};
 use crate::json::View;
 
 /// The fields of one event that conditions are about. A name that stands twice is here with its last value.
@@ -42,6 +43,9 @@ pub(crate) struct Seen<'a> {
     pub(in crate::aaep) allowed_replies: Option<View<'a>>,
     pub(in crate::aaep) response_kinds: Option<View<'a>>,
     pub(in crate::aaep) choices: Option<View<'a>>,
+    pub(in crate::aaep) language: Option<View<'a>>,
+    /// Whether it has a number beyond ±2^53 that is not written as a whole one, where no table bounds it.
+    pub(super) big_float: bool,
     /// Whether it has a field `kind`, which AAEP does not know.
     has_kind: bool,
     /// How many fields it has.
@@ -70,7 +74,7 @@ impl<'a> Seen<'a> {
             goes_on: self.complete.and_then(View::as_bool) == Some(false),
             plain: self.content_type.is_none_or(|kind| kind.is("text/plain")),
         };
-        self.texts.piece(name, &text, &piece);
+        self.texts.piece(Place::Field(name), &text, &piece);
     }
 
     fn field(&mut self, text: &[u8], name: View<'a>, value: View<'a>) {
@@ -80,13 +84,23 @@ impl<'a> Seen<'a> {
             b"type" => return self.kind = Some(value),
             b"event_id" => return self.event_id = Some(value),
             b"session_id" => return self.session_id = Some(value),
-            b"sequence_number" => return self.sequence_number = Some(value),
+            b"sequence_number" => {
+                self.big_float |= limits::is_big_float(value);
+                return self.sequence_number = Some(value);
+            }
             b"timestamp" => return self.timestamp = Some(value),
             b"producer" => return self.producer = Some(value),
             b"urgency" => return self.urgency = Some(value),
             b"localization_hints" => return self.localization = Some(value),
-            b"extensions" => return self.extensions = Some(value),
-            b"progress" => return self.progress = Some(value),
+            b"extensions" => {
+                self.big_float |= limits::holds_big_float(value);
+                return self.extensions = Some(value);
+            }
+            b"extra_context" | b"packaged_context" => {
+                return self.big_float |= limits::holds_big_float(value);
+            }
+            b"progress" => return self.progress(value),
+            b"language" => return self.language = Some(value),
             b"status" => return self.status = Some(value),
             b"from_state" => return self.from_state = Some(value),
             b"to_state" => return self.to_state = Some(value),
@@ -96,7 +110,10 @@ impl<'a> Seen<'a> {
             b"output_id" => return self.output_id = Some(value),
             b"coalesce_hint" => return self.hint = Some(value),
             b"chunk" => return self.chunk = Some((name, value)),
-            b"position" => return self.position = Some(value),
+            b"position" => {
+                self.big_float |= limits::is_big_float(value);
+                return self.position = Some(value);
+            }
             b"complete" => return self.complete = Some(value),
             b"content_type" => return self.content_type = Some(value),
             b"timeout_seconds" => return self.timeout = Some(value),
@@ -106,8 +123,9 @@ impl<'a> Seen<'a> {
             b"reversibility" => return self.reversibility = Some(value),
             b"allowed_replies" => return self.allowed_replies = Some(value),
             b"accepted_response_kinds" => return self.response_kinds = Some(value),
-            b"choices" => return self.choices = Some(value),
+            b"choices" => return self.choices(value),
             b"kind" => return self.has_kind = true,
+            b"verbosity" | b"correlation_id" => return,
             b"summary_normal" => {
                 self.normal = Some(value);
                 Origin::Written
@@ -128,11 +146,51 @@ impl<'a> Seen<'a> {
                 Origin::Quoted
             }
             b"description" | b"action" | b"consequence" | b"question" | b"context" | b"reason"
-            | b"remediation_hint" => Origin::Written,
-            _ => return,
+            | b"remediation_hint" | b"default_response" => Origin::Written,
+            other => {
+                self.other(other, name, value);
+                return;
+            }
         };
         if let Some(text) = value.as_str() {
-            self.texts.see(name, &text, origin);
+            self.texts.see(Place::Field(name), &text, origin);
+        }
+    }
+
+    /// A field that no condition is about: perhaps a text in another language, or a number that nothing bounds.
+    #[inline(never)]
+    fn other(&mut self, text: &[u8], name: View<'a>, value: View<'a>) {
+        if !value.is_string() {
+            self.big_float |= limits::is_big_float(value);
+            return;
+        }
+        let is_text =
+            std::str::from_utf8(text).is_ok_and(|text| language::localized(text).is_some());
+        if is_text && let Some(text) = value.as_str() {
+            self.texts.see(Place::Field(name), &text, Origin::Written);
+        }
+    }
+
+    #[inline(never)]
+    fn progress(&mut self, progress: View<'a>) {
+        self.progress = Some(progress);
+        for (name, value) in progress.entries() {
+            self.big_float |= limits::is_big_float(value);
+            if name.is("description")
+                && let Some(text) = value.as_str()
+            {
+                self.texts.see(Place::Progress, &text, Origin::Written);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn choices(&mut self, choices: View<'a>) {
+        self.choices = Some(choices);
+        for (index, choice) in choices.items().enumerate() {
+            if let Some(label) = choice.get("label").and_then(View::as_str) {
+                self.texts.see(Place::Choice(index), &label, Origin::Written);
+            }
         }
     }
 

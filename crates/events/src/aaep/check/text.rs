@@ -6,8 +6,9 @@
 
 use std::borrow::Cow;
 
+use super::language::Declared;
 use super::seen::Seen;
-use super::{LANGUAGE, MARKUP, NORMALIZED, SECRET, WHOLE_CHARACTERS};
+use super::{LANGUAGE, MARKUP, NORMALIZED, PASSWORD, SECRET, WHOLE_CHARACTERS};
 use crate::check::shape;
 use crate::finding::{Finding, Rule};
 use crate::json::View;
@@ -31,15 +32,45 @@ pub(super) struct Piece {
     pub(super) plain: bool,
 }
 
-/// What the texts of an event break; each with the name of the first field that does.
+/// Where a text stands.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// In the field of this name.
+    Field(View<'a>),
+    /// In the description of the progress.
+    Progress,
+    /// In the label of this choice.
+    Choice(usize),
+}
+
+impl<'a> Place<'a> {
+    fn name(self) -> Cow<'a, str> {
+        match self {
+            Self::Field(name) => name.as_str().unwrap_or_default(),
+            Self::Progress => Cow::Borrowed("progress"),
+            Self::Choice(_) => Cow::Borrowed("choices"),
+        }
+    }
+
+    fn pointer(self) -> String {
+        match self {
+            Self::Field(_) => shape::pointer(&self.name()),
+            Self::Progress => "/progress/description".to_owned(),
+            Self::Choice(index) => format!("/choices/{index}/label"),
+        }
+    }
+}
+
+/// What the texts of an event break; each with the place of the first text that does.
 #[derive(Default)]
 pub(in crate::aaep) struct Texts<'a> {
     strict: bool,
-    first: Option<View<'a>>,
-    secret: Option<(View<'a>, &'static str)>,
-    marked: Option<View<'a>>,
-    broken: Option<View<'a>>,
-    decomposed: Option<View<'a>>,
+    first: Option<Place<'a>>,
+    secret: Option<(Place<'a>, &'static str)>,
+    password: Option<Place<'a>>,
+    marked: Option<Place<'a>>,
+    broken: Option<Place<'a>>,
+    decomposed: Option<Place<'a>>,
 }
 
 impl<'a> Texts<'a> {
@@ -48,59 +79,66 @@ impl<'a> Texts<'a> {
     }
 
     /// Looks at the text of one field.
-    pub(super) fn see(&mut self, name: View<'a>, text: &str, origin: Origin) {
-        self.any(name, text);
+    pub(super) fn see(&mut self, place: Place<'a>, text: &str, origin: Origin) {
+        self.any(place, text);
         if origin == Origin::Written {
             if self.broken.is_none() && begins_inside(text, false) {
-                self.broken = Some(name);
+                self.broken = Some(place);
             }
             if self.marked.is_none() && is_marked(text) {
-                self.marked = Some(name);
+                self.marked = Some(place);
             }
         }
     }
 
     /// Looks at a piece of output.
-    pub(super) fn piece(&mut self, name: View<'a>, text: &str, piece: &Piece) {
-        self.any(name, text);
+    pub(super) fn piece(&mut self, place: Place<'a>, text: &str, piece: &Piece) {
+        self.any(place, text);
         let ends_inside = piece.goes_on && ends_inside(text);
         if self.broken.is_none() && (begins_inside(text, piece.follows) || ends_inside) {
-            self.broken = Some(name);
+            self.broken = Some(place);
         }
         if self.marked.is_none() && piece.plain && is_marked(text) {
-            self.marked = Some(name);
+            self.marked = Some(place);
         }
     }
 
-    fn any(&mut self, name: View<'a>, text: &str) {
+    fn any(&mut self, place: Place<'a>, text: &str) {
         if text.is_empty() {
             return;
         }
         if self.first.is_none() {
-            self.first = Some(name);
+            self.first = Some(place);
         }
         if self.secret.is_none() {
-            self.secret = looks_secret(text).map(|kind| (name, kind));
+            self.secret = looks_secret(text).map(|kind| (place, kind));
+        }
+        // Looking at all bytes at once is quicker than stopping at the first.
+        let assigns = text.bytes().fold(false, |any, byte| any | matches!(byte, b'=' | b':'));
+        if assigns && self.password.is_none() && holds_password(text) {
+            self.password = Some(place);
         }
         if self.strict && self.decomposed.is_none() && is_decomposed(text) {
-            self.decomposed = Some(name);
+            self.decomposed = Some(place);
         }
     }
 }
 
-pub(super) fn check(seen: &Seen<'_>, findings: &mut Vec<Finding>) {
+pub(super) fn check(seen: &Seen<'_>, declared: Declared, findings: &mut Vec<Finding>) {
     let Some(first) = seen.texts.first else { return };
-    if seen.localization.and_then(|hints| hints.get("primary_language")).is_none() {
-        let message = format!("\"{}\" is text in no declared language", text_of(first));
+    if declared == Declared::Nothing {
+        let message = format!("\"{}\" is text in no declared language", first.name());
         findings.push(LANGUAGE.at("/localization_hints", message));
     }
-    let Texts { secret, broken, marked, decomposed, .. } = seen.texts;
-    if let Some((name, kind)) = secret {
+    let Texts { secret, password, broken, marked, decomposed, .. } = seen.texts;
+    if let Some((place, kind)) = secret {
         let message = format!("the text contains what looks like {kind}");
-        findings.push(SECRET.at(shape::pointer(&text_of(name)), message));
+        findings.push(SECRET.at(place.pointer(), message));
+    } else if let Some(place) = password {
+        findings.push(PASSWORD.at(place.pointer(), "the text contains what looks like a password"));
     }
-    let mut found = |rule: &'static Rule, name: Option<View<'_>>, message: &str| {
-        findings.extend(name.map(|name| rule.at(shape::pointer(&text_of(name)), message)));
+    let mut found = |rule: &'static Rule, place: Option<Place<'_>>, message: &str| {
+        findings.extend(place.map(|place| rule.at(place.pointer(), message)));
     };
     found(&WHOLE_CHARACTERS, broken, "the text is cut inside a character");
     found(&MARKUP, marked, "the text contains a tag that names a language");
@@ -111,10 +149,6 @@ pub(super) fn check(seen: &Seen<'_>, findings: &mut Vec<Finding>) {
     );
 }
 
-fn text_of(name: View<'_>) -> Cow<'_, str> {
-    name.as_str().unwrap_or_default()
-}
-
 /// The fewest bytes that a mark of a secret and what must follow have in one word.
 const SHORTEST: usize = 10;
 
@@ -122,6 +156,8 @@ const SHORTEST: usize = 10;
 fn looks_secret(text: &str) -> Option<&'static str> {
     let bytes = text.as_bytes();
     let mut start = 0;
+    // Looked for once, however often a text says that something begins.
+    let mut has_key = None;
     // Words shorter than any secret are jumped over: where a byte is no part of a word, none before it is in a long
     // word either.
     while let Some(window) = bytes.get(start..start + SHORTEST) {
@@ -135,7 +171,14 @@ fn looks_secret(text: &str) -> Option<&'static str> {
         if let Some(kind) = secret(word, rest) {
             return Some(kind);
         }
-        if word.ends_with(b"-----BEGIN") && text.contains("PRIVATE KEY-----") {
+        if matches!(word, [.., b'n' | b'N'])
+            && after_authorization(word, after).is_some_and(is_bearer)
+        {
+            return Some("a bearer token");
+        }
+        if word.ends_with(b"-----BEGIN")
+            && *has_key.get_or_insert_with(|| text.contains("PRIVATE KEY-----"))
+        {
             return Some("a private key");
         }
         start = bytes.len() - after.len();
@@ -147,7 +190,11 @@ fn looks_secret(text: &str) -> Option<&'static str> {
 fn secret(word: &[u8], text: &[u8]) -> Option<&'static str> {
     let (mark, length, kind) = match word {
         [b's', b'k', b'-', ..] => ("sk-", 32, "an API key"),
-        [b'g', b'h', b'p', b'_', ..] => ("ghp_", 36, "a GitHub token"),
+        [b'g', b'h', kind, b'_', ..] => {
+            let marks = ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"];
+            let mark = marks.into_iter().find(|mark| mark.as_bytes().get(2) == Some(kind))?;
+            (mark, 36, "a GitHub token")
+        }
         [b'g', b'i', ..] => ("github_pat_", 40, "a GitHub token"),
         [b'x', b'o', ..] => ("xoxb-", 20, "a Slack token"),
         [b'g', b'l', ..] => ("glpat-", 20, "a GitLab token"),
@@ -180,6 +227,81 @@ fn secret(word: &[u8], text: &[u8]) -> Option<&'static str> {
         && rest.iter().any(u8::is_ascii_digit)
         && rest.iter().any(|byte| byte != first))
     .then_some(kind)
+}
+
+/// What comes behind the name of the header that carries credentials.
+fn after_authorization<'a>(word: &[u8], after: &'a [u8]) -> Option<&'a [u8]> {
+    const NAME: &[u8] = b"authorization";
+    let start = word.len().checked_sub(NAME.len())?;
+    word.get(start..)?.eq_ignore_ascii_case(NAME).then_some(after)
+}
+
+/// Whether this is `: Bearer` and a token, and no example of one.
+fn is_bearer(text: &[u8]) -> bool {
+    const SCHEME: &[u8] = b"bearer ";
+    const TOKEN: usize = 16;
+    let between = |byte: &u8| matches!(byte, b' ' | b':' | b'=' | b'"' | b'\'');
+    let start = text.iter().position(|byte| !between(byte)).unwrap_or(text.len());
+    let Some((scheme, token)) =
+        text.get(start..).and_then(|text| text.split_at_checked(SCHEME.len()))
+    else {
+        return false;
+    };
+    let is_token = |byte: &&u8| is_word(**byte) || b".~+/=".contains(*byte);
+    let length = token.iter().take_while(is_token).count();
+    let token = token.get(..length).unwrap_or_default();
+    start > 0
+        && scheme.eq_ignore_ascii_case(SCHEME)
+        && length >= TOKEN
+        && token.iter().any(u8::is_ascii_digit)
+        && token.iter().any(|byte| token.first() != Some(byte))
+}
+
+/// Whether a text has a value under a name that passwords go by. Names of passwords stand in much text about software,
+/// hence values that look like words, places or examples are none.
+#[inline(never)]
+fn holds_password(text: &str) -> bool {
+    text.match_indices(['=', ':']).any(|(at, sign)| {
+        let before = text.get(..at).unwrap_or_default();
+        let after = text.get(at + sign.len()..).unwrap_or_default();
+        names_password(before) && is_password(after, sign)
+    })
+}
+
+fn names_password(before: &str) -> bool {
+    const NAMES: [&str; 5] = ["password", "api_key", "api-key", "apikey", "secret"];
+    let name = before.trim_end_matches([' ', '"', '\'']).as_bytes();
+    NAMES.iter().any(|known| {
+        let start = name.len().checked_sub(known.len());
+        start
+            .and_then(|start| name.get(start..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(known.as_bytes()))
+    })
+}
+
+fn is_password(after: &str, sign: &str) -> bool {
+    const SHORTEST: usize = 8;
+    const LONGEST: usize = 128;
+    if after.starts_with(['=', '>', ':']) {
+        return false;
+    }
+    let value = after.trim_start_matches([' ', '"', '\'']);
+    let ends = |letter: char| letter.is_whitespace() || "\"',;&)".contains(letter);
+    // One value may contain the next name: no more of it is looked at than tells what it is.
+    let value = value.char_indices().nth(LONGEST).map_or(value, |(end, _)| value.split_at(end).0);
+    let value = value.split(ends).next().unwrap_or_default().trim_end_matches(['.', '!', '?', ':']);
+    let first = value.chars().next();
+    let is_example = value.starts_with(['[', '<', '{', '$', '%', '(', '…'])
+        || value.chars().all(|letter| Some(letter) == first)
+        || ["***", "•••", "...", "…", "://", "("].iter().any(|mark| value.contains(mark))
+        || ["xxx", "redacted", "hidden", "masked", "example", "your"].iter().any(|mark| {
+            value.get(..mark.len()).is_some_and(|start| start.eq_ignore_ascii_case(mark))
+        });
+    // In prose, a colon is followed by words.
+    let is_word = value
+        .chars()
+        .all(|letter| letter.is_alphabetic() || matches!(letter, '-' | '_' | '/' | '’'));
+    value.chars().count() >= SHORTEST && !is_example && !(is_word && sign == ":")
 }
 
 /// Whether credentials are written with this byte.

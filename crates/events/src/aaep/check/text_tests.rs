@@ -17,6 +17,12 @@ fn words_that_only_begin_like_a_secret_are_no_secret() {
         "sk-000000000000000000000000000000000000000000000000",
         "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
         "ghp_example_of_a_token_without_any_digits_in_it",
+        "ghx_0123456789abcdefghijABCDEFGHIJ012345",
+        "Authorization: Bearer [redacted]",
+        "Authorization: Bearer YOUR_TOKEN_GOES_HERE",
+        "Authorization: Bearer short1",
+        "Authorization Bearers 0123456789abcdef",
+        "The authorization of bearer 0123456789abcdef",
         "AKIAtomatoes-and-2-potatoes",
         "github_pat_",
         "eyJhbGciOi",
@@ -32,6 +38,12 @@ fn secrets_are_found_wherever_they_stand() {
         "sk-0123456789abcdef0123456789abcdef",
         "sk-proj-Ab3dEf6hIj9lMn2pQr5tUv8xYz1-bC4eFg7iJk0",
         "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "gho_0123456789abcdefghijABCDEFGHIJ012345",
+        "ghu_0123456789abcdefghijABCDEFGHIJ012345",
+        "ghs_0123456789abcdefghijABCDEFGHIJ012345",
+        "ghr_0123456789abcdefghijABCDEFGHIJ012345",
+        "Authorization: Bearer 0123456789abcdef",
+        "\"authorization\": \"bearer abc.def-123.ghi~456\"",
         "xoxb-123456789012-abcdefghijkl",
         "glpat-a1b2-c3d4_e5f6g7h8i9",
         "AKIAABCDEFGH2345IJKL",
@@ -46,6 +58,79 @@ fn secrets_are_found_wherever_they_stand() {
             }
         }
     }
+}
+
+#[test]
+fn passwords_are_told_from_talk_about_passwords() {
+    for text in [
+        "password=hunter2hunter2",
+        "db_password = 'correcthorse'",
+        "API_KEY=a1b2c3d4e5",
+        "{\"client_secret\": \"a1b2c3d4e5\"}",
+        "Connect with user=cook&password=tomatoes1, please.",
+        "The password: s3cret-soup-9.",
+    ] {
+        assert!(holds_password(text), "{text}");
+    }
+    for text in [
+        "",
+        "no sign",
+        "password=",
+        "password=short1",
+        "password=[redacted]",
+        "password=********",
+        "password=<your password>",
+        "password=xxxxxxxxxxxx",
+        "api_key=${API_KEY_OF_TODAY}",
+        "secret=XXXXXXXX1",
+        "secret: patience and practice",
+        "Password: required",
+        "password: https://vault.example/soup1",
+        "if password == expected_value1",
+        "password := read_password()",
+        "secret = load(secrets1234)",
+        "secrets=abcdefgh1",
+        "the time: 12:30:00",
+        "ünïcödé: ünïcödé1",
+    ] {
+        assert!(!holds_password(text), "{text}");
+    }
+}
+
+#[test]
+fn long_texts_are_judged_in_time_that_grows_with_their_length() {
+    let begun = std::iter::repeat_n("-----BEGIN ", 100_000).collect::<String>();
+    assert_eq!(looks_secret(&begun), None);
+    let nested = std::iter::repeat_n("password=(", 100_000).collect::<String>();
+    assert!(!holds_password(&nested));
+}
+
+#[test]
+fn texts_inside_other_fields_hold_no_secret_either() {
+    let secret = "Use sk-0123456789abcdef0123456789abcdef";
+    let asking = |extra: Value| {
+        let mut event = json!({"type": "aaep:agent.awaiting.clarification", "urgency": "critical",
+            "question": "Which?", "reply_token": "rpl_1", "timeout_seconds": 90});
+        event.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        codes(false, event)
+            .into_iter()
+            .filter(|(code, _)| code.starts_with("AAEP-1"))
+            .collect::<Vec<_>>()
+    };
+    let choices = json!([{"value": "a", "label": "One"}, {"value": "b", "label": secret}]);
+    let found = |place: &str| [("AAEP-10.T5-R1", place.to_owned())];
+    assert_eq!(asking(json!({"choices": choices})), found("/choices/1/label"));
+    assert_eq!(asking(json!({"default_response": secret})), found("/default_response"));
+    assert_eq!(asking(json!({"question_yo": secret})), found("/question_yo"));
+    let progress = json!({"progress": {"percent": 1, "description": secret}});
+    assert_eq!(asking(progress), found("/progress/description"));
+    let password = json!({"default_response": "password=hunter2hunter2"});
+    assert_eq!(asking(password), [("AAEP-10.T5-B1", "/default_response".to_owned())]);
+    let mut silent = json!({"localization_hints": {}, "type": "aaep:agent.progress.updated",
+        "progress": {"description": "Half."}});
+    silent["chunk"] = "".into();
+    let found = codes(false, silent);
+    assert!(found.contains(&("AAEP-11.1-R1", "/localization_hints".into())), "{found:?}");
 }
 
 #[test]

@@ -115,9 +115,12 @@ impl Asked {
     }
 
     fn decision(&self, reply: View<'_>) -> Option<Finding> {
-        let (decision, allowed) = (reply.get("decision")?, self.allowed.as_ref()?);
-        (!allowed.contains(&fingerprint(decision)))
-            .then(|| REPLY.at("/decision", "the question does not allow this decision"))
+        let decision = reply.get("decision")?;
+        let allowed = match &self.allowed {
+            Some(allowed) => allowed.contains(&fingerprint(decision)),
+            None => decision.is("accept") || decision.is("reject"),
+        };
+        (!allowed).then(|| REPLY.at("/decision", "the question does not allow this decision"))
     }
 
     fn response(&self, reply: View<'_>) -> Option<Finding> {

@@ -53,8 +53,9 @@ parts! {
 }
 
 impl Parts<'_> {
-    /// Whether the message is a hook response: those travel among events and have no type.
+    /// Whether the message is a hook response: those travel among events and have no type. What names the event that
+    /// it answers is one, even where it forgot to say what to do.
     pub(in crate::aep) fn is_response(&self) -> bool {
-        self.control.is_some() && self.kind.is_none()
+        self.kind.is_none() && (self.control.is_some() || self.request_event_id.is_some())
     }
 }

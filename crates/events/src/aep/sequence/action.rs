@@ -245,16 +245,16 @@ impl Action {
             Answer::Allowed if fingerprint(input) != requested => {
                 Some(OTHER_INPUT.at("/action/input", "the input is not the one that was requested"))
             }
-            // Some agents merge the update into the input: then its pieces are among the others.
+            // Some agents merge the update into the input, some complete it: its pieces are among the others then.
             Answer::Changed(updated)
-                if fingerprint(input) == requested
-                    && !updated
-                        .iter()
-                        .all(|piece| pieces(seed, input).any(|own| own == *piece)) =>
+                if !updated.iter().all(|piece| pieces(seed, input).any(|own| own == *piece)) =>
             {
-                Some(
-                    UPDATE_IGNORED.at("/action/input", "the input ran as it was before the update"),
-                )
+                Some(if fingerprint(input) == requested {
+                    UPDATE_IGNORED.at("/action/input", "the input ran as it was before the update")
+                } else {
+                    let message = "the input is neither the one that was requested nor its update";
+                    OTHER_INPUT.at("/action/input", message)
+                })
             }
             _ => None,
         }

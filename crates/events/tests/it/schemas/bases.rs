@@ -137,7 +137,7 @@ const HANDSHAKE: &[&str] = &[
             "manifest_uri": "https://bakery.example/m.json"},
         "honored_capabilities": {"max_events_per_second": 2, "languages": ["en"], "coalesce_boundaries": ["completion"],
             "event_filters": {"include": ["aaep:agent.*"]}, "supported_conformance_levels": [1], "pace_wpm": 150},
-        "manifest_uri": "https://bakery.example/m.json", "signed_manifest": "aGk.eyJ9.c2ln", "negotiation_notes": "English only."}"#,
+        "manifest_uri": "https://bakery.example/m.json", "signed_manifest": "eyJhbGciOiJFUzI1NiJ9.eyJhZ2VudF9pZCI6ImJha2VyIn0.c2ln", "negotiation_notes": "English only."}"#,
     r#"{"type": "subscription.rejected", "reason_code": "rate_limit", "reason_message": "Too many readers.",
         "retry_after_seconds": 30, "alternative_manifest_uri": "https://bakery2.example/m.json"}"#,
     r#"{"type": "confirmation.reply", "reply_token": "rpl_a1", "decision": "accept", "subscription_id": "sub_9",
