@@ -14,8 +14,11 @@ pub(super) fn scan<'a>(
     nodes: &mut Vec<Node>,
 ) -> Result<(&'a str, Noticed), Error> {
     nodes.clear();
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| Error { offset: error.valid_up_to(), reason: Reason::Utf8 })?;
+    let text = simdutf8::basic::from_utf8(bytes).map_err(|_| {
+        // The quick reader does not tell where.
+        let offset = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        Error { offset, reason: Reason::Utf8 }
+    })?;
     // Offsets are kept in 32 bits.
     if u32::try_from(bytes.len()).is_err() {
         return Err(Error { offset: 0, reason: Reason::Size });

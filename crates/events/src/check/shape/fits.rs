@@ -9,28 +9,47 @@ use crate::json::View;
 /// workspace is the same in message after message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
-    objects: [(usize, Vec<u8>); Self::MOST],
-    oldest: usize,
+    /// By shape, so that those that never repeat drive out only their like.
+    shapes: Vec<Objects>,
+}
+
+#[derive(Debug, Clone)]
+struct Objects {
+    shape: usize,
+    newest: usize,
+    bytes: [Vec<u8>; Self::MOST],
+}
+
+impl Objects {
+    const MOST: usize = 8;
 }
 
 impl Known {
-    const MOST: usize = 8;
+    const SHAPES: usize = 16;
     const LONGEST: usize = 512;
 
     fn has(&self, shape: &'static Shape, bytes: &[u8]) -> bool {
         let shape = std::ptr::from_ref(shape).addr();
-        self.objects.iter().any(|(of, known)| *of == shape && known == bytes)
+        let objects = self.shapes.iter().find(|objects| objects.shape == shape);
+        objects.is_some_and(|objects| objects.bytes.iter().any(|known| known == bytes))
     }
 
     fn keep(&mut self, shape: &'static Shape, bytes: &[u8]) {
-        if bytes.len() > Self::LONGEST {
-            return;
+        let shape = std::ptr::from_ref(shape).addr();
+        let is_known = self.shapes.iter().any(|objects| objects.shape == shape);
+        if !is_known && self.shapes.len() < Self::SHAPES {
+            self.shapes.push(Objects { shape, newest: 0, bytes: Default::default() });
         }
-        if let Some((of, known)) = self.objects.get_mut(self.oldest) {
-            *of = std::ptr::from_ref(shape).addr();
-            known.clear();
-            known.extend_from_slice(bytes);
-            self.oldest = (self.oldest + 1) % Self::MOST;
+        let objects = self.shapes.iter_mut().find(|objects| objects.shape == shape);
+        let Some(objects) = objects else {
+            return;
+        };
+        objects.newest = (objects.newest + 1) % Objects::MOST;
+        if bytes.len() <= Self::LONGEST
+            && let Some(oldest) = objects.bytes.get_mut(objects.newest)
+        {
+            oldest.clear();
+            oldest.extend_from_slice(bytes);
         }
     }
 }
