@@ -106,14 +106,14 @@ pub(crate) enum Format {
     Json,
     /// SARIF 2.1.0, for code hosts and editors
     Sarif,
-    /// `JUnit` XML, for build servers
+    #[value(help = "JUnit XML, for build servers")]
     Junit,
 }
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
+    #[value(help = "On a terminal, unless NO_COLOR is set")]
     #[default]
     Auto,
     /// Always
