@@ -1,6 +1,6 @@
 //! What one AAEP message alone can break: envelope, fields, words, limits, defaults, texts.
 //!
-//! Messages of the conversation about events (handshake, replies, the manifest) are not events: [`control`] reads them.
+//! Messages of the conversation about events (handshake, replies, the manifest) are not events: `control` reads them.
 //! Extension events are held to the envelope only. An event that says it is of a newer 1.x may have fields, words and
 //! types that nobody here knows. Replies of an extension and messages with a `kind` instead of a `type` pass unread.
 //!
