@@ -346,7 +346,10 @@ impl Documents {
             _ => false,
         };
         match space {
-            Some(space) if begins => Ok(space),
+            Some(space) if begins => {
+                self.line.pass(bytes.get(..space).unwrap_or_default());
+                Ok(space)
+            }
             _ => {
                 let seen = space.map(|space| space + 1);
                 self.line.pass(bytes.get(..seen.unwrap_or(bytes.len())).unwrap_or_default());

@@ -194,3 +194,21 @@ fn deep_nesting_is_counted() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].1.as_ref().map(Vec::len), Ok(2 * depth));
 }
+
+#[test]
+fn where_the_next_document_begins_does_not_depend_on_the_cut_before_it() {
+    let data = b"x[!,\"]}\\\x01,\n {\n\x7f\n]\n";
+    let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+        let (mut reader, mut all) = (Documents::new(1024), Vec::new());
+        for mut piece in pieces {
+            while let Some((place, found)) = reader.read(&mut piece) {
+                all.push((place, found.map(<[u8]>::to_vec)));
+            }
+        }
+        while let Some((place, found)) = reader.end() {
+            all.push((place, found.map(<[u8]>::to_vec)));
+        }
+        all
+    };
+    assert_eq!(read(&mut data.chunks(1)), read(&mut std::iter::once(&data[..])));
+}
