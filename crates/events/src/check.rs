@@ -84,8 +84,7 @@ fn parse<'a>(
         .map_err(|error| json_rule(protocol).at("", format!("the message is not JSON: {error}")))
 }
 
-/// The finding for a message that could not even be cut out of the stream.
-pub fn unframed(protocol: Protocol, error: frame::Error) -> Finding {
+fn unframed(protocol: Protocol, error: frame::Error) -> Finding {
     json_rule(protocol).at("", error.to_string())
 }
 

@@ -43,7 +43,8 @@ pub const BEHAVIORS: &[&str] = Behavior::WORDS;
 
 /// Whether a message is a hook response: those travel among events and have no type.
 pub fn is_response(message: &Map<String, Value>) -> bool {
-    message.contains_key("control") && !message.contains_key("type")
+    let answers = message.contains_key("control") || message.contains_key("request_event_id");
+    answers && !message.contains_key("type")
 }
 
 pub(crate) const EVENT: Shape = Event::SHAPE;

@@ -26,9 +26,6 @@ use memchr::{memchr, memchr_iter, memchr3, memrchr};
 use super::{Error, Framed, MARK, Partial, Place, length, take};
 use crate::json::DEEPEST;
 
-/// One document: the line it begins on, counted from 1, and its bytes, or that it is over the limit.
-pub type Document = (u64, Result<Vec<u8>, Error>);
-
 /// Turns bytes into documents.
 #[derive(Debug, Clone)]
 pub struct Documents {
@@ -188,19 +185,6 @@ impl Documents {
             self.partial.forget();
         }
         self.array.take().map(|array| (array.begins, Err(Error::Unclosed)))
-    }
-
-    /// Takes the next bytes and hands each document they complete to `take`.
-    pub fn push(&mut self, bytes: &[u8], mut take: impl FnMut(Document)) {
-        let mut rest = bytes;
-        while let Some((place, document)) = self.read(&mut rest) {
-            take((place.line, document.map(<[u8]>::to_vec)));
-        }
-    }
-
-    /// What is left after the last byte, as [`Documents::end`] tells it.
-    pub fn finish(&mut self) -> Option<Document> {
-        self.end().map(|(place, document)| (place.line, document.map(<[u8]>::to_vec)))
     }
 
     /// How many bytes of an unfinished document are held.

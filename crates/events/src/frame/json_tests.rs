@@ -167,26 +167,6 @@ fn an_object_that_begins_a_line_where_it_may_ends_nothing() {
 }
 
 #[test]
-fn pushed_bytes_give_the_same_documents() {
-    let stream = b"[{\"a\": 1},\n{\"a\": \"too large to be held\"}] {";
-    let mut documents = Documents::new(10);
-    let mut found = Vec::new();
-    for piece in stream.chunks(3) {
-        documents.push(piece, |document| found.push(document));
-    }
-    found.extend(documents.finish());
-    assert_eq!(
-        found,
-        [
-            (1, Ok(b"{\"a\": 1}".to_vec())),
-            (2, Err(Error::TooLarge { limit: 10 })),
-            (2, Ok(b"{".to_vec()))
-        ]
-    );
-    assert_eq!(documents.finish(), None);
-}
-
-#[test]
 fn deep_nesting_is_counted() {
     let depth = 100_000;
     let stream = [b"[".repeat(depth + 1), b"]".repeat(depth + 1)].concat();

@@ -20,68 +20,62 @@ use serde::de::IgnoredAny;
 
 use super::{Error, Framed, MARK, Partial, Place, length, take};
 
-/// One line: its number, counted from 1, and its bytes, or that it is over the limit.
-pub type Line<'a> = (u64, Result<&'a [u8], Error>);
-
 /// Turns bytes into lines.
-///
-/// Either [`Lines::read`] every piece where it lies, or [`Lines::push`] pieces and read them with [`Lines::next`].
 #[derive(Debug, Clone)]
 pub struct Lines {
-    cutter: Cutter,
-    /// What was pushed.
-    pushed: Vec<u8>,
-    /// How much of it was read.
-    read: usize,
+    partial: Partial,
+    /// Where the line being received begins.
+    begins: Place,
+    /// How many bytes of the stream were read.
+    consumed: u64,
+    finished: bool,
 }
 
 impl Lines {
     /// A splitter that holds at most `limit` bytes of one line.
     pub fn new(limit: usize) -> Self {
-        let cutter = Cutter {
-            partial: Partial::new(limit),
-            begins: Place::START,
-            consumed: 0,
-            finished: false,
-        };
-        Self { cutter, pushed: Vec::new(), read: 0 }
+        Self { partial: Partial::new(limit), begins: Place::START, consumed: 0, finished: false }
     }
 
     /// Takes the next line that is not blank from the front of a piece; none when the piece is used up.
     pub fn read<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<Framed<'s, [u8]>> {
-        self.cutter.read(bytes)
+        loop {
+            let end = memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
+            let piece = take(bytes, end);
+            self.consumed += length(piece);
+            let place = self.begins;
+            let line = match piece.strip_suffix(b"\n") {
+                Some(line) => line,
+                None if self.finished && self.consumed > place.offset => piece,
+                None => return self.partial.add(piece).err().map(|error| (place, Err(error))),
+            };
+            self.begins = Place { line: place.line + 1, offset: self.consumed };
+            if self.partial.is_over() || self.is_blank(place, line) {
+                self.partial.forget();
+                continue;
+            }
+            return Some(without_ends(place, self.partial.close(line)));
+        }
     }
 
     /// The last line, if no line end closed it. Ask until there is none.
     pub fn end(&mut self) -> Option<Framed<'_, [u8]>> {
-        self.finish();
-        self.cutter.read(&mut &[][..])
-    }
-
-    /// Takes the next bytes. Read all lines with [`Lines::next`] before the next push.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.pushed.drain(..self.read);
-        self.read = 0;
-        self.pushed.extend_from_slice(bytes);
-    }
-
-    /// Says that no bytes will follow: what is left is the last line.
-    pub fn finish(&mut self) {
-        self.cutter.finished = true;
-    }
-
-    /// The next complete line, of those pushed, that is not blank.
-    #[expect(clippy::should_implement_trait, reason = "a line borrows from the buffer")]
-    pub fn next(&mut self) -> Option<Line<'_>> {
-        let mut rest = self.pushed.get(self.read..).unwrap_or_default();
-        let line = self.cutter.read(&mut rest);
-        self.read = self.pushed.len() - rest.len();
-        line.map(|(place, line)| (place.line, line))
+        self.finished = true;
+        self.read(&mut &[][..])
     }
 
     /// How many bytes of an unfinished line are held.
     pub fn held(&self) -> usize {
-        self.cutter.partial.held().len()
+        self.partial.held().len()
+    }
+
+    /// Whether the line that `last` ends has nothing but space.
+    fn is_blank(&self, place: Place, last: &[u8]) -> bool {
+        let whole = || self.partial.held().iter().chain(last);
+        let mark =
+            if place.offset == 0 && whole().take(MARK.len()).eq(MARK) { MARK.len() } else { 0 };
+        let size = self.partial.held().len() + last.len();
+        size <= self.partial.limit && whole().skip(mark).all(u8::is_ascii_whitespace)
     }
 }
 
@@ -121,47 +115,6 @@ pub(super) fn write_flat(out: &mut Vec<u8>, message: &[u8]) {
         take(&mut rest, 1);
     }
     out.extend_from_slice(rest);
-}
-
-#[derive(Debug, Clone)]
-struct Cutter {
-    partial: Partial,
-    /// Where the line being received begins.
-    begins: Place,
-    /// How many bytes of the stream were read.
-    consumed: u64,
-    finished: bool,
-}
-
-impl Cutter {
-    fn read<'s, 'b: 's>(&'s mut self, bytes: &mut &'b [u8]) -> Option<Framed<'s, [u8]>> {
-        loop {
-            let end = memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
-            let piece = take(bytes, end);
-            self.consumed += length(piece);
-            let place = self.begins;
-            let line = match piece.strip_suffix(b"\n") {
-                Some(line) => line,
-                None if self.finished && self.consumed > place.offset => piece,
-                None => return self.partial.add(piece).err().map(|error| (place, Err(error))),
-            };
-            self.begins = Place { line: place.line + 1, offset: self.consumed };
-            if self.partial.is_over() || self.is_blank(place, line) {
-                self.partial.forget();
-                continue;
-            }
-            return Some(without_ends(place, self.partial.close(line)));
-        }
-    }
-
-    /// Whether the line that `last` ends has nothing but space.
-    fn is_blank(&self, place: Place, last: &[u8]) -> bool {
-        let whole = || self.partial.held().iter().chain(last);
-        let mark =
-            if place.offset == 0 && whole().take(MARK.len()).eq(MARK) { MARK.len() } else { 0 };
-        let size = self.partial.held().len() + last.len();
-        size <= self.partial.limit && whole().skip(mark).all(u8::is_ascii_whitespace)
-    }
 }
 
 /// The line without the byte order mark before it and the CR after it.

@@ -1,7 +1,5 @@
-use proptest::prelude::*;
-
 use super::*;
-use crate::frame::tests::{cut, lines, sizes};
+use crate::frame::tests::{cut, lines};
 
 type Told<'a> = (u64, u64, Result<&'a [u8], Error>);
 
@@ -54,25 +52,4 @@ fn what_is_written_is_one_line() {
     let mut out = Vec::new();
     write(&mut out, b"{\r\n \"a\":\r1\n}");
     assert_eq!(out, b"{   \"a\": 1 }\n");
-}
-
-proptest! {
-    #[test]
-    fn pushed_bytes_give_the_same_lines(text in "[a-z\r\n ]{0,60}", sizes in sizes(), limit in 1usize..9) {
-        let pieces = cut(text.as_bytes(), &sizes);
-        let mut pushed = Lines::new(limit);
-        let mut found = Vec::new();
-        for piece in &pieces {
-            pushed.push(piece);
-            while let Some((number, line)) = pushed.next() {
-                found.push((number, line.map(<[u8]>::to_vec)));
-            }
-        }
-        pushed.finish();
-        while let Some((number, line)) = pushed.next() {
-            found.push((number, line.map(<[u8]>::to_vec)));
-        }
-        let read: Vec<_> = lines(&pieces, limit).into_iter().map(|(place, line)| (place.line, line)).collect();
-        prop_assert_eq!(found, read);
-    }
 }

@@ -19,10 +19,12 @@ fn names(protocol: Protocol) -> BTreeSet<String> {
 fn findings(mut checker: Checker, protocol: Protocol, name: &str) -> Vec<Finding> {
     let bytes = std::fs::read(folder(protocol).join(name)).unwrap();
     let mut lines = Lines::new(1 << 20);
-    lines.push(&bytes);
-    lines.finish();
     let mut messages = Vec::new();
-    while let Some((_, line)) = lines.next() {
+    let mut rest = &bytes[..];
+    while let Some((_, line)) = lines.read(&mut rest) {
+        messages.push(line.unwrap().to_vec());
+    }
+    if let Some((_, line)) = lines.end() {
         messages.push(line.unwrap().to_vec());
     }
     if let [message] = messages.as_slice() {

@@ -9,10 +9,11 @@ use super::{
     PLACEHOLDER_TIME, RESERVED_PREFIX, SHORT_PREFIX, SUMMARIES, TYPE, UNCALLED_CRITICAL,
     UNVERSIONED, VERSION, VERSIONED_AGENT,
 };
-use crate::aaep::event::{self, Type};
+use crate::aaep::event::{self, Envelope, Type};
 use crate::check::shape::{self, quote};
 use crate::finding::Finding;
 use crate::json::View;
+use crate::record::Record;
 
 /// The versions that were published.
 const PUBLISHED: [&str; 1] = [event::VERSION];
@@ -323,26 +324,13 @@ fn uncalled_critical(kind: Type, seen: &Seen<'_>) -> Option<Finding> {
 }
 
 fn key_order(object: View<'_>) -> Option<Finding> {
-    const ORDER: [&str; 12] = [
-        "@context",
-        "aaep_version",
-        "type",
-        "event_id",
-        "session_id",
-        "sequence_number",
-        "timestamp",
-        "producer",
-        "verbosity",
-        "urgency",
-        "localization_hints",
-        "correlation_id",
-    ];
-    const PAYLOAD: usize = ORDER.len();
+    // The table stands in the recommended order; what a type adds comes between it and the extensions.
+    let payload = Envelope::FIELDS.len();
     let rank = |name: View<'_>| {
         if name.is("extensions") {
-            return PAYLOAD + 1;
+            return payload + 1;
         }
-        ORDER.iter().position(|known| name.is(known)).unwrap_or(PAYLOAD)
+        Envelope::FIELDS.iter().position(|field| name.is(field.name)).unwrap_or(payload)
     };
     let mut highest = 0;
     for (name, _) in object.entries() {
