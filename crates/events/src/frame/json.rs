@@ -356,7 +356,8 @@ impl Documents {
 
     /// Whether the document that `last` ends is nothing but a byte order mark.
     fn is_mark(&self, place: Place, last: &[u8]) -> bool {
-        place.offset == 0 && self.partial.held().iter().chain(last).eq(MARK)
+        let fits = MARK.len() <= self.partial.limit;
+        place.offset == 0 && fits && self.partial.held().iter().chain(last).eq(MARK)
     }
 }
 

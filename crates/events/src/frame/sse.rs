@@ -227,7 +227,7 @@ impl Parser {
             Some(rest) if self.begins.offset == 0 => rest,
             _ => line,
         };
-        let told = if line.is_empty() {
+        let told = if line.is_empty() && told.is_none() {
             self.dispatch()
         } else if matters {
             self.field(line)
