@@ -12,4 +12,5 @@ pub mod check;
 pub mod event;
 pub mod read;
 pub mod sequence;
+mod step;
 pub mod write;

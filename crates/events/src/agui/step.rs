@@ -1,0 +1,124 @@
+//! What an event does to a run, once nothing foreign is left in it and chunks are taken apart.
+//!
+//! The verifier and the reducer see steps, never chunks. A step borrows from the message it came from.
+
+use std::borrow::Cow;
+
+use super::event::Type;
+use crate::json::View;
+
+/// One step of a run.
+#[derive(Debug, Clone)]
+pub(crate) enum Step<'a> {
+    /// Something that is told in pieces begins.
+    Open {
+        item: Item,
+        id: Cow<'a, str>,
+        tag: Option<Cow<'a, str>>,
+        opener: Opener<'a>,
+        metadata: Option<View<'a>>,
+    },
+    /// A piece of it.
+    Append {
+        item: Item,
+        id: Cow<'a, str>,
+        tag: Option<Cow<'a, str>>,
+        delta: Cow<'a, str>,
+        metadata: Option<View<'a>>,
+    },
+    /// It is whole.
+    Close {
+        item: Item,
+        id: Cow<'a, str>,
+        tag: Option<Cow<'a, str>>,
+        metadata: Option<View<'a>>,
+    },
+    /// Any other event, which is never of a type that the steps above stand for.
+    Event { kind: Type, event: View<'a> },
+}
+
+/// What is told in pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Item {
+    /// A message.
+    Text,
+    /// A tool call and its arguments.
+    Tool,
+    /// A span of reasoning, which has no pieces.
+    Span,
+    /// A reasoning message.
+    Reasoning,
+}
+
+/// What the first event of an item says about it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Opener<'a> {
+    /// Who speaks, of a message.
+    pub(crate) role: Option<Cow<'a, str>>,
+    /// The author of a message, or the tool that is called.
+    pub(crate) name: Option<Cow<'a, str>>,
+    /// The message that carries a call.
+    pub(crate) parent: Option<Cow<'a, str>>,
+}
+
+impl<'a> Step<'a> {
+    /// The step of an event that is not a chunk; none where a chunk is, or a field that names the item is missing.
+    pub(crate) fn new(kind: Type, event: View<'a>) -> Option<Self> {
+        let text = |name: &str| event.get(name).and_then(View::as_str);
+        let item = match kind {
+            Type::TextMessageStart | Type::TextMessageContent | Type::TextMessageEnd => Item::Text,
+            Type::ToolCallStart | Type::ToolCallArgs | Type::ToolCallEnd => Item::Tool,
+            Type::ReasoningStart | Type::ReasoningEnd => Item::Span,
+            Type::ReasoningMessageStart
+            | Type::ReasoningMessageContent
+            | Type::ReasoningMessageEnd => Item::Reasoning,
+            Type::TextMessageChunk | Type::ToolCallChunk | Type::ReasoningMessageChunk => {
+                return None;
+            }
+            _ => return Some(Self::Event { kind, event }),
+        };
+        let id = text(item.id_field())?;
+        let tag = text("subagentRunId");
+        let metadata = event.get("metadata");
+        Some(match kind {
+            Type::TextMessageContent | Type::ToolCallArgs | Type::ReasoningMessageContent => {
+                Self::Append { item, id, tag, delta: text("delta")?, metadata }
+            }
+            Type::TextMessageEnd
+            | Type::ToolCallEnd
+            | Type::ReasoningEnd
+            | Type::ReasoningMessageEnd => Self::Close { item, id, tag, metadata },
+            _ => {
+                let [role, name, parent] = item.opener_fields().map(|name| name.and_then(text));
+                Self::Open { item, id, tag, opener: Opener { role, name, parent }, metadata }
+            }
+        })
+    }
+}
+
+impl Item {
+    /// What it is called in messages to people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "message",
+            Self::Tool => "tool call",
+            Self::Span => "reasoning span",
+            Self::Reasoning => "reasoning message",
+        }
+    }
+
+    /// The field that holds its id.
+    pub(crate) fn id_field(self) -> &'static str {
+        if self == Self::Tool { "toolCallId" } else { "messageId" }
+    }
+
+    /// The fields of an [`Opener`], in its order.
+    pub(crate) fn opener_fields(self) -> [Option<&'static str>; 3] {
+        match self {
+            Self::Text => [Some("role"), Some("name"), None],
+            Self::Tool => [None, Some("toolCallName"), Some("parentMessageId")],
+            // The role of reasoning is always the same, and spans have none.
+            Self::Span | Self::Reasoning => [None; 3],
+        }
+    }
+}
