@@ -9,7 +9,12 @@
 //! | [`mod@write`] | activities → the protocol's events |
 
 pub mod check;
+pub(crate) mod enforce;
+pub mod encoding;
 pub mod event;
+mod expand;
+pub mod follow;
+pub mod protobuf;
 pub mod read;
 pub mod sequence;
 mod step;

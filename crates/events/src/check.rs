@@ -5,6 +5,7 @@
 //! about a finding is up to the caller.
 
 use crate::aaep::check::seen::Seen;
+use crate::agui::enforce::Boundary;
 use crate::event::Protocol;
 use crate::finding::{Finding, Rule};
 use crate::json::{Document, Parser};
@@ -65,7 +66,11 @@ fn event(
         Protocol::Aaep => {
             aaep::check::event(message, &Seen::new(message.root(), strict), strict, known)
         }
-        Protocol::Agui => agui::check::event(message, known),
+        Protocol::Agui => {
+            let mut findings = Vec::new();
+            agui::check::event(message, &mut Boundary::default(), known, &mut findings);
+            findings
+        }
         Protocol::Aep => aep::check::event(message, strict, known),
     }
 }
@@ -109,7 +114,7 @@ pub struct Checker {
 #[derive(Debug, Clone)]
 enum Order {
     Aaep(Box<aaep::sequence::Sequence>),
-    Agui(agui::sequence::Sequence),
+    Agui(Box<agui::follow::Verifier>),
     Aep(Box<aep::sequence::Sequence>),
 }
 
@@ -118,7 +123,7 @@ impl Checker {
     pub fn new(protocol: Protocol) -> Self {
         let order = match protocol {
             Protocol::Aaep => Order::Aaep(Box::default()),
-            Protocol::Agui => Order::Agui(agui::sequence::Sequence::default()),
+            Protocol::Agui => Order::Agui(Box::default()),
             Protocol::Aep => Order::Aep(Box::default()),
         };
         Self { protocol, order, parser: Parser::default(), known: Known::default(), strict: false }
@@ -152,8 +157,10 @@ impl Checker {
     }
 
     fn lose(&mut self) {
-        if let Order::Aaep(sequence) = &mut self.order {
-            sequence.lose();
+        match &mut self.order {
+            Order::Aaep(sequence) => sequence.lose(),
+            Order::Agui(verifier) => verifier.lose(),
+            Order::Aep(_) => {}
         }
     }
 
@@ -190,9 +197,9 @@ impl Checker {
                 sequence.step(document.root(), &seen, &mut findings);
                 findings
             }
-            Order::Agui(sequence) => {
-                let mut findings = agui::check::event(&document, &mut self.known);
-                sequence.step(&document, &mut findings);
+            Order::Agui(verifier) => {
+                let mut findings = Vec::new();
+                verifier.step(&document, &mut self.known, &mut findings, &mut |_| {});
                 findings
             }
             Order::Aep(sequence) => {
@@ -212,7 +219,7 @@ impl Checker {
     pub fn finish(&mut self) -> Vec<Finding> {
         match &mut self.order {
             Order::Aaep(sequence) => sequence.finish(),
-            Order::Agui(sequence) => sequence.finish(),
+            Order::Agui(verifier) => verifier.finish(),
             Order::Aep(sequence) => sequence.finish(),
         }
     }

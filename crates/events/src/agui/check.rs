@@ -4,7 +4,8 @@
 //! what is not recognised is dropped or stripped and the run goes on (warning). Whether tool arguments are JSON is
 //! the application's business and not checked.
 
-use super::event::{PROTOCOL_VERSION, RETIRED, TOLERATED_NULLS, Type};
+use super::enforce::{Boundary, Enforced};
+use super::event::{PROTOCOL_VERSION, RETIRED, Type};
 use crate::check::rules;
 use crate::check::shape::{self, Issue, Known, What, quote, says, text};
 use crate::finding::Finding;
@@ -65,33 +66,42 @@ rules! {
     CANCELLED_RESULT = "AGUI-EVT-18" Warning Producer
         "A cancelled run carries no result.",
         "Leave the result out.";
+    LEGACY_PART = "AGUI-EVT-19" Warning Producer
+        "Content parts of type binary are retired.",
+        "Send an image, audio, video or document part with a source.";
 }
 
-/// Everything wrong with one message, seen alone.
-pub(crate) fn event(message: &Document<'_>, known: &mut Known) -> Vec<Finding> {
+/// Everything wrong with one message, seen alone, and what a client makes of it.
+pub(crate) fn event(
+    message: &Document<'_>,
+    boundary: &mut Boundary,
+    known: &mut Known,
+    findings: &mut Vec<Finding>,
+) -> Enforced {
     let object = message.root();
     if !object.is_object() {
-        return vec![
-            JSON.at("", format!("an event is an object, this is {}", shape::given(object))),
-        ];
+        let message = format!("an event is an object, this is {}", shape::given(object));
+        findings.push(JSON.at("", message));
+        return Enforced::Fatal;
     }
     let Some(name) = text(object, "type").filter(|name| !name.is_empty()) else {
-        return vec![TYPE.at("/type", "the type is missing")];
+        findings.push(TYPE.at("/type", "the type is missing"));
+        return Enforced::Fatal;
     };
-    let Some(kind) = Type::parse(&name) else {
-        return vec![unknown(&name)];
-    };
-    let issues = shape::compare(kind.shape(), object, known);
-    let mut findings: Vec<Finding> = issues.into_iter().map(|issue| finding(kind, issue)).collect();
+    let kind = Type::parse(&name);
+    if kind.is_none() {
+        findings.push(unknown(&name));
+    }
+    let enforced = boundary.enforce(&name, message, known, findings);
     match kind {
-        Type::RunStarted => findings.extend(version(object)),
-        Type::RunFinished => {
+        Some(Type::RunStarted) => findings.extend(version(object)),
+        Some(Type::RunFinished) => {
             findings.extend(interrupts(object));
             findings.extend(cancelled(object));
         }
         _ => {}
     }
-    findings
+    enforced
 }
 
 fn unknown(name: &str) -> Finding {
@@ -107,7 +117,8 @@ fn unknown(name: &str) -> Finding {
     UNKNOWN_TYPE.at("/type", message)
 }
 
-fn finding(kind: Type, issue: Issue) -> Finding {
+/// The finding for something that does not fit.
+pub(super) fn finding(kind: Type, issue: Issue) -> Finding {
     let Issue { what, pointer, message } = issue;
     let in_patch = match kind {
         Type::StateDelta => pointer.starts_with("/delta/"),
@@ -120,7 +131,6 @@ fn finding(kind: Type, issue: Issue) -> Finding {
         What::Missing => &MISSING,
         What::Type | What::Value => &MALFORMED,
         What::Word => &WORD,
-        What::Null if TOLERATED_NULLS.contains(&pointer.as_str()) => &TOLERATED_NULL,
         What::Null => &NULL,
         What::Foreign => &UNKNOWN_FIELD,
         What::Member => &UNKNOWN_MEMBER,

@@ -1,23 +1,26 @@
 //! What only the order of AG-UI events can break: runs, messages, calls, steps, reasoning, subagents, chunks.
 //!
-//! Codes up to 24 carry the number of the reference verifier's check. Chunks open and close items as clients expand
-//! them, lane by lane. Reopening a closed message or call is legal, a result for a call of an earlier run too, and a
-//! subagent's tag need not be announced: none of these is reported.
+//! Codes up to 24 carry the number of the reference verifier's check; what is missing among them breaks a table
+//! already. Chunks are taken apart before. Reopening a closed message or call is legal, a result for a call of an
+//! earlier run too, and a subagent's tag need not be announced: none of these is reported.
 //!
-//! Only three types name their thread or run, so events are taken to belong to the run started last, unless they
-//! refer to something that only another open run has. Runs of different threads may therefore follow or overlap each
-//! other in one recording. Events of unknown types change nothing, as clients drop them.
+//! Only three types name their thread or run. In a recording, events are taken to belong to the run started last,
+//! unless they refer to something that only another open run has, so that runs of different threads may follow or
+//! overlap each other ([`Sequence::default`]). What one client reads from one agent has no two runs at once
+//! ([`Sequence::single`]).
 
 use super::event::Type;
+use super::step::Step;
 use crate::check::recent::key;
 use crate::check::rules;
 use crate::check::shape::{quote, text};
-use crate::finding::{Finding, Rule};
-use crate::json::{Document, View};
+use crate::finding::{Finding, Rule, Severity};
+use crate::json::View;
 
 mod run;
 
 use run::Run;
+pub(super) use run::owned_by;
 
 rules! {
     AFTER_ERROR = "AGUI-SEQ-01" Error Producer
@@ -41,6 +44,12 @@ rules! {
     TOOL = "AGUI-SEQ-12" Error Producer
         "A tool call is started once, then gets arguments, then ends.",
         "Send TOOL_CALL_START, TOOL_CALL_ARGS and TOOL_CALL_END in this order, with one toolCallId.";
+    CALL_OWNER = "AGUI-SEQ-13" Error Producer
+        "A tool call has the tag of the message that carries it, or none.",
+        "Repeat the subagentRunId of the parent message, or leave it out.";
+    CALL_MOVED = "AGUI-SEQ-14" Error Producer
+        "A call that is opened again stays with its owner.",
+        "Name a parent message of the same owner, or use a new toolCallId.";
     STEP_OPEN = "AGUI-SEQ-15" Error Producer
         "A step that is open is not started again.",
         "Send STEP_FINISHED first, or use another name.";
@@ -88,12 +97,16 @@ rules! {
 /// How many runs are followed at once; the oldest is let go.
 const RUNS: usize = 64;
 
-/// Follows a stream of events, its threads apart.
+/// Follows a stream of events.
 #[derive(Debug, Default, Clone)]
 pub struct Sequence {
     /// Open runs; the last one is the one events belong to.
     open: Vec<Run>,
     ended: Option<Ended>,
+    /// Whether no two runs may be open at once, of whatever threads.
+    single: bool,
+    /// How many messages got lost: each excuses one finding.
+    lost: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,67 +116,108 @@ enum Ended {
 }
 
 impl Sequence {
-    /// Everything wrong with one message, given those before it.
-    pub(crate) fn step(&mut self, message: &Document<'_>, findings: &mut Vec<Finding>) {
-        let object = message.root();
-        let Some(kind) = text(object, "type").and_then(|name| Type::parse(&name)) else {
-            return;
+    /// For what one client reads from one agent.
+    pub fn single() -> Self {
+        Self { single: true, ..Self::default() }
+    }
+
+    /// A message got lost: what it may have told is not missed later.
+    pub(crate) fn lose(&mut self) {
+        self.lost += 1;
+    }
+
+    /// Everything wrong with one event, given those before it. Its steps go to `each` until one is wrong.
+    pub(crate) fn step<'a>(
+        &mut self,
+        kind: Type,
+        event: View<'a>,
+        findings: &mut Vec<Finding>,
+        each: &mut dyn FnMut(&Step<'a>),
+    ) {
+        let before = findings.len();
+        let is_error = |finding: &Finding| finding.rule.severity == Severity::Error;
+        let mut each = |step: &Step<'a>, findings: &[Finding]| {
+            if !findings.iter().skip(before).any(is_error) {
+                each(step);
+            }
         };
         match kind {
-            Type::RunStarted => self.start(object, findings),
-            Type::RunError if self.open.pop().is_some() => self.ended = Some(Ended::Errored),
+            Type::RunStarted => self.start(event, findings),
+            Type::RunError => self.fail(event, findings),
+            _ => self.admit(kind, findings),
+        }
+        let at = self.place(kind, event);
+        if let Some(run) = self.open.get_mut(at) {
+            run.event(kind, event, findings, &mut each);
+        } else if let Some(step) = Step::new(kind, event) {
+            // A run that failed before it began.
+            each(&step, findings);
+        }
+        match kind {
+            Type::RunFinished if at < self.open.len() => {
+                self.open.remove(at);
+                self.ended = Some(Ended::Finished);
+            }
             Type::RunError => {
-                if self.ended == Some(Ended::Errored) {
-                    findings.push(after(Ended::Errored, kind));
-                }
+                self.open.pop();
                 self.ended = Some(Ended::Errored);
             }
-            _ => self.within(kind, object, findings),
+            _ => {}
+        }
+        while self.lost > 0 && findings.len() > before {
+            self.lost -= 1;
+            findings.pop();
         }
     }
 
     /// Everything that is wrong because the stream ends here.
     pub fn finish(&mut self) -> Vec<Finding> {
         let open = std::mem::take(&mut self.open).into_iter().filter(|run| !run.headless);
-        open.map(|run| TRUNCATED.at("", format!("the run {} has no end", quote(&run.id)))).collect()
+        open.skip(std::mem::take(&mut self.lost))
+            .map(|run| TRUNCATED.at("", format!("the run {} has no end", quote(&run.id))))
+            .collect()
     }
 
-    fn start(&mut self, object: View<'_>, findings: &mut Vec<Finding>) {
-        let name = |field: &str| text(object, field).map(|text| key(&text)).unwrap_or_default();
+    fn start(&mut self, event: View<'_>, findings: &mut Vec<Finding>) {
+        let name = |field: &str| text(event, field).map(|text| key(&text)).unwrap_or_default();
         let run = Run::started(name("threadId"), name("runId"));
-        if self.open.iter().any(|open| !open.headless && open.thread == run.thread) {
-            findings.push(NESTED.at("/type", "a run of this thread is still active"));
+        let single = self.single;
+        let is_over = |open: &Run| open.headless || single || open.thread == run.thread;
+        if self.open.iter().any(|open| !open.headless && is_over(open)) {
+            let message = if single { "a run" } else { "a run of this thread" };
+            findings.push(NESTED.at("/type", format!("{message} is still active")));
         }
-        self.open.retain(|open| !open.headless && open.thread != run.thread);
+        self.open.retain(|open| !is_over(open));
         if self.open.len() >= RUNS {
             self.open.remove(0);
         }
         self.open.push(run);
     }
 
-    fn within(&mut self, kind: Type, object: View<'_>, findings: &mut Vec<Finding>) {
-        if self.open.is_empty() {
-            if let Some(ended) = self.ended {
-                findings.push(after(ended, kind));
-                return;
-            }
-            findings.push(FIRST.at("/type", format!("the stream begins with {}", kind.name())));
-            self.open.push(Run::headless());
+    fn fail(&self, _event: View<'_>, findings: &mut Vec<Finding>) {
+        if self.open.is_empty() && self.ended == Some(Ended::Errored) {
+            findings.push(after(Ended::Errored, Type::RunError));
         }
-        let at = self.place(kind, object);
-        if kind == Type::RunFinished {
-            let run = self.open.remove(at);
-            run.finish(object, findings);
-            self.ended = Some(Ended::Finished);
-        } else if let Some(run) = self.open.get_mut(at) {
-            run.step(kind, object, findings);
+    }
+
+    /// Tells of an event outside any run; where the first run has no start, what follows counts as within it.
+    fn admit(&mut self, kind: Type, findings: &mut Vec<Finding>) {
+        if !self.open.is_empty() {
+            return;
+        }
+        findings.push(match self.ended {
+            Some(ended) => after(ended, kind),
+            None => FIRST.at("/type", format!("the stream begins with {}", kind.name())),
+        });
+        if self.ended.is_none() || self.lost > 0 {
+            self.open.push(Run::headless());
         }
     }
 
     /// Which open run an event belongs to.
     fn place(&self, kind: Type, object: View<'_>) -> usize {
         let last = self.open.len().saturating_sub(1);
-        if last == 0 {
+        if last == 0 || matches!(kind, Type::RunStarted | Type::RunError) {
             return last;
         }
         let belongs = |run: &Run| match kind {

@@ -5,7 +5,12 @@ use super::*;
 /// One step, from a value.
 fn see(sequence: &mut Sequence, message: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
-    crate::check::with_document(message, |document| sequence.step(document, &mut findings));
+    crate::check::with_document(message, |document| {
+        let event = document.root();
+        if let Some(kind) = text(event, "type").and_then(|name| Type::parse(&name)) {
+            sequence.step(kind, event, &mut findings, &mut |_| {});
+        }
+    });
     findings
 }
 
@@ -125,7 +130,7 @@ fn chunks_follow_their_lanes() {
                 chunk(Some("m"), None),
                 json!({"type": "TEXT_MESSAGE_END", "messageId": "m"}),
             ],
-            vec!["AGUI-SEQ-10"],
+            vec!["AGUI-SEQ-10", "AGUI-SEQ-11"],
         ),
     ] {
         assert_eq!(run(&events), expected, "{events:?}");
@@ -135,7 +140,7 @@ fn chunks_follow_their_lanes() {
 #[test]
 fn what_the_reference_verifier_lets_pass_passes() {
     let events = [
-        json!({"type": "TOOL_CALL_RESULT", "messageId": "m", "toolCallId": "of-an-earlier-run", "content": ""}),
+        json!({"type": "TOOL_CALL_RESULT", "messageId": "result", "toolCallId": "of-an-earlier-run", "content": ""}),
         json!({"type": "TEXT_MESSAGE_START", "messageId": "m", "subagentRunId": "never-announced"}),
         json!({"type": "TEXT_MESSAGE_END", "messageId": "m"}),
         json!({"type": "ACTIVITY_DELTA", "messageId": "unknown", "activityType": "x", "patch": []}),

@@ -27,12 +27,7 @@ pub(crate) enum Step<'a> {
         metadata: Option<View<'a>>,
     },
     /// It is whole.
-    Close {
-        item: Item,
-        id: Cow<'a, str>,
-        tag: Option<Cow<'a, str>>,
-        metadata: Option<View<'a>>,
-    },
+    Close { item: Item, id: Cow<'a, str>, tag: Option<Cow<'a, str>>, metadata: Option<View<'a>> },
     /// Any other event, which is never of a type that the steps above stand for.
     Event { kind: Type, event: View<'a> },
 }
@@ -93,6 +88,14 @@ impl<'a> Step<'a> {
                 Self::Open { item, id, tag, opener: Opener { role, name, parent }, metadata }
             }
         })
+    }
+}
+
+impl Opener<'_> {
+    /// The same, borrowing nothing.
+    pub(crate) fn into_owned(self) -> Opener<'static> {
+        let own = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
+        Opener { role: own(self.role), name: own(self.name), parent: own(self.parent) }
     }
 }
 

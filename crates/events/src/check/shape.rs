@@ -117,7 +117,7 @@ pub(crate) enum What {
     Word,
     /// The field is not known.
     Foreign,
-    /// The tag names no known member of a union.
+    /// The tag names no known member of a union, or is missing.
     Member,
 }
 
@@ -427,23 +427,20 @@ fn union(
     path: &Path<'_>,
     issues: &mut Vec<Issue>,
 ) {
-    match object.get(tag) {
-        Some(word) if word.is_string() => {
-            let member = members.iter().find(|(name, _)| word.is(name));
-            if let Some((_, shape)) = member {
-                record(shape, object, path, issues);
-            } else {
-                let message =
-                    format!("{} is no known {tag}", quote(&word.as_str().unwrap_or_default()));
-                issues.push(path.key(tag).issue(What::Member, message));
-            }
-        }
-        Some(value) => kind(&STRING, value, &path.key(tag), issues),
-        None => {
-            let message = format!("the field \"{tag}\" is missing");
-            issues.push(path.key(tag).issue(What::Missing, message));
-        }
+    let word = object.get(tag);
+    let member = members.iter().find(|(name, _)| word.is_some_and(|word| word.is(name)));
+    if let Some((_, shape)) = member {
+        record(shape, object, path, issues);
+        return;
     }
+    let message = match word {
+        Some(word) => match word.as_str() {
+            Some(text) => format!("{} is no known {tag}", quote(&text)),
+            None => format!("{} is no {tag}", given(word)),
+        },
+        None => format!("the field \"{tag}\" is missing"),
+    };
+    issues.push(path.key(tag).issue(What::Member, message));
 }
 
 fn wanted(kind: &Kind) -> &'static str {

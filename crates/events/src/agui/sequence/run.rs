@@ -3,24 +3,28 @@
 use std::collections::HashMap;
 
 use super::{
-    CHUNK_AMBIGUOUS, CHUNK_CHANGED, FIRST_CHUNK, OPEN_AT_FINISH, OTHER_RUN, OWNER,
-    REASONING_NOT_OPEN, REASONING_OPEN, STEP_NOT_OPEN, STEP_OPEN, SUBAGENT_AGAIN,
-    SUBAGENT_NOT_OPEN, SUBAGENT_PARENT, TEXT_NOT_OPEN, TEXT_OPEN, TOOL,
+    CALL_MOVED, CALL_OWNER, OPEN_AT_FINISH, OTHER_RUN, OWNER, REASONING_NOT_OPEN, REASONING_OPEN,
+    STEP_NOT_OPEN, STEP_OPEN, SUBAGENT_AGAIN, SUBAGENT_NOT_OPEN, SUBAGENT_PARENT, TEXT_NOT_OPEN,
+    TEXT_OPEN, TOOL,
 };
 use crate::agui::event::Type;
-use crate::check::recent::{Seed, key};
-use crate::check::shape::{quote, text};
+use crate::agui::expand::Lanes;
+use crate::agui::step::{Item, Opener, Step};
+use crate::check::recent::{Seed, key, short};
+use crate::check::shape::{quote, says, text};
 use crate::finding::{Finding, Rule};
 use crate::json::View;
 
-/// How many open items of one run are followed; a run with more is no longer judged.
-const OPEN: usize = 16_384;
+/// How many items of one run are remembered; when there are more, those that are closed are forgotten.
+const ITEMS: usize = 16_384;
 
 /// How many may have a step of the same name open at once.
 const OWNERS: usize = 64;
 
 /// Whoever opened an item: a subagent, or the agent itself.
 type Owner = Option<Box<str>>;
+
+type Ids<V> = HashMap<Box<str>, V, Seed>;
 
 /// What has to be known of one open run.
 #[derive(Debug, Clone, Default)]
@@ -29,101 +33,56 @@ pub(super) struct Run {
     pub(super) id: Box<str>,
     /// Whether its `RUN_STARTED` was missing.
     pub(super) headless: bool,
-    texts: HashMap<Box<str>, Owner, Seed>,
-    tools: HashMap<Box<str>, Owner, Seed>,
-    spans: HashMap<Box<str>, Owner, Seed>,
-    reasonings: HashMap<Box<str>, Owner, Seed>,
-    steps: HashMap<Box<str>, Vec<Owner>, Seed>,
+    /// By kind, as one id may name items of several.
+    messages: Ids<Known>,
+    calls: Ids<Known>,
+    reasoning: Ids<Known>,
+    activities: Ids<Known>,
+    steps: Ids<Vec<Owner>>,
     /// Subagents of this run, and whether they are active.
-    subagents: HashMap<Box<str>, bool, Seed>,
-    lanes: Vec<Lane>,
+    subagents: Ids<bool>,
+    lanes: Lanes,
 }
 
-/// A stream of chunks that is open.
-#[derive(Debug, Clone)]
-struct Lane {
+/// What is known of an item, open or not.
+#[derive(Debug, Clone, Default)]
+struct Known {
     owner: Owner,
-    item: Item,
-    id: Box<str>,
-    opener: [Option<Box<str>>; 2],
+    open: bool,
+    /// Of reasoning: whether the span of this id is open. It has the owner of the message.
+    span: bool,
+    /// It was continued without a start, which was told: that it does not end either is not told.
+    implied: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Item {
-    Text,
-    Tool,
-    Span,
-    Reasoning,
-}
-
-impl Item {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Text => "message",
-            Self::Tool => "tool call",
-            Self::Span => "reasoning span",
-            Self::Reasoning => "reasoning message",
-        }
+impl Known {
+    fn of(owner: Owner) -> Self {
+        Self { owner, ..Self::default() }
     }
 
-    fn id_field(self) -> &'static str {
-        if self == Self::Tool { "toolCallId" } else { "messageId" }
+    fn is_open(&self, item: Item) -> bool {
+        if item == Item::Span { self.span } else { self.open }
     }
 
-    /// What every chunk of one stream has to agree on.
-    fn opener_fields(self) -> [&'static str; 2] {
-        match self {
-            Self::Text => ["role", "name"],
-            Self::Tool => ["toolCallName", "parentMessageId"],
-            // Reasoning chunks carry neither.
-            Self::Span | Self::Reasoning => ["", ""],
-        }
-    }
-
-    fn opened_twice(self) -> &'static Rule {
-        match self {
-            Self::Text => &TEXT_OPEN,
-            Self::Tool => &TOOL,
-            Self::Span | Self::Reasoning => &REASONING_OPEN,
-        }
-    }
-
-    fn not_open(self) -> &'static Rule {
-        match self {
-            Self::Text => &TEXT_NOT_OPEN,
-            Self::Tool => &TOOL,
-            Self::Span | Self::Reasoning => &REASONING_NOT_OPEN,
-        }
+    fn set_open(&mut self, item: Item, open: bool) {
+        *if item == Item::Span { &mut self.span } else { &mut self.open } = open;
     }
 }
 
-/// What an event does to an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Does {
-    Open,
-    Continue,
-    Close,
-    Chunk,
+fn opened_twice(item: Item) -> &'static Rule {
+    match item {
+        Item::Text => &TEXT_OPEN,
+        Item::Tool => &TOOL,
+        Item::Span | Item::Reasoning => &REASONING_OPEN,
+    }
 }
 
-fn effect(kind: Type) -> Option<(Item, Does)> {
-    Some(match kind {
-        Type::TextMessageStart => (Item::Text, Does::Open),
-        Type::TextMessageContent => (Item::Text, Does::Continue),
-        Type::TextMessageEnd => (Item::Text, Does::Close),
-        Type::TextMessageChunk => (Item::Text, Does::Chunk),
-        Type::ToolCallStart => (Item::Tool, Does::Open),
-        Type::ToolCallArgs => (Item::Tool, Does::Continue),
-        Type::ToolCallEnd => (Item::Tool, Does::Close),
-        Type::ToolCallChunk => (Item::Tool, Does::Chunk),
-        Type::ReasoningStart => (Item::Span, Does::Open),
-        Type::ReasoningEnd => (Item::Span, Does::Close),
-        Type::ReasoningMessageStart => (Item::Reasoning, Does::Open),
-        Type::ReasoningMessageContent => (Item::Reasoning, Does::Continue),
-        Type::ReasoningMessageEnd => (Item::Reasoning, Does::Close),
-        Type::ReasoningMessageChunk => (Item::Reasoning, Does::Chunk),
-        _ => return None,
-    })
+fn not_open(item: Item) -> &'static Rule {
+    match item {
+        Item::Text => &TEXT_NOT_OPEN,
+        Item::Tool => &TOOL,
+        Item::Span | Item::Reasoning => &REASONING_NOT_OPEN,
+    }
 }
 
 impl Run {
@@ -137,19 +96,45 @@ impl Run {
         Self { headless: true, ..Self::default() }
     }
 
-    pub(super) fn step(&mut self, kind: Type, object: View<'_>, findings: &mut Vec<Finding>) {
-        if self.size() > OPEN {
-            return;
+    /// Everything wrong with an event of this run.
+    pub(super) fn event<'a>(
+        &mut self,
+        kind: Type,
+        event: View<'a>,
+        findings: &mut Vec<Finding>,
+        each: &mut dyn FnMut(&Step<'a>, &[Finding]),
+    ) {
+        let mut lanes = std::mem::take(&mut self.lanes);
+        lanes.expand(kind, event, findings, &mut |step, findings| {
+            self.step(&step, findings);
+            each(&step, findings);
+        });
+        self.lanes = lanes;
+    }
+
+    fn step(&mut self, step: &Step<'_>, findings: &mut Vec<Finding>) {
+        match step {
+            Step::Open { item: Item::Tool, id, tag, opener, .. } => {
+                self.call(id, tag.as_deref(), opener, findings);
+            }
+            Step::Open { item, id, tag, .. } => self.open(*item, id, tag.as_deref(), findings),
+            Step::Append { item, id, tag, .. } => {
+                self.go_on(*item, id, tag.as_deref(), false, findings);
+            }
+            Step::Close { item, id, tag, .. } => {
+                self.go_on(*item, id, tag.as_deref(), true, findings);
+            }
+            Step::Event { kind, event } => self.other(*kind, *event, findings),
         }
-        let tag = id_in(object, "subagentRunId");
-        self.close_lanes(kind, tag.as_deref());
-        match (effect(kind), kind) {
-            (Some((item, Does::Chunk)), _) => self.chunk(item, tag.as_deref(), object, findings),
-            (Some((item, does)), _) => self.item(item, does, tag, object, findings),
-            (None, Type::StepStarted) => self.step_started(tag, object, findings),
-            (None, Type::StepFinished) => self.step_finished(&tag, object, findings),
-            (None, Type::SubagentStarted) => self.subagent_started(tag, object, findings),
-            (None, Type::SubagentFinished | Type::SubagentError) => {
+    }
+
+    fn other(&mut self, kind: Type, event: View<'_>, findings: &mut Vec<Finding>) {
+        let tag = id_in(event, "subagentRunId");
+        match kind {
+            Type::StepStarted => self.step_started(tag, event, findings),
+            Type::StepFinished => self.step_finished(&tag, event, findings),
+            Type::SubagentStarted => self.subagent_started(tag, event, findings),
+            Type::SubagentFinished | Type::SubagentError => {
                 let Some(id) = tag else { return };
                 match self.subagents.get_mut(&id) {
                     Some(active) if *active => *active = false,
@@ -157,85 +142,169 @@ impl Run {
                         .push(SUBAGENT_NOT_OPEN.at("/subagentRunId", no_open("subagent", &id))),
                 }
             }
+            Type::ToolCallResult => {
+                if let Some(id) = id_in(event, "messageId") {
+                    own(&mut self.messages, id, tag);
+                }
+            }
+            Type::ActivitySnapshot => {
+                let Some(id) = id_in(event, "messageId") else { return };
+                let keeps = event.get("replace").and_then(View::as_bool) == Some(false);
+                if !(keeps && self.activities.contains_key(&id)) {
+                    own(&mut self.activities, id, tag);
+                }
+            }
+            Type::ActivityDelta => {
+                let known = id_in(event, "messageId").and_then(|id| self.activities.get(&id));
+                findings.extend(disagrees(known, tag.as_deref()));
+            }
+            Type::ReasoningEncryptedValue => {
+                let Some(id) = id_in(event, "entityId") else { return };
+                let known = if says(event, "subtype", "tool-call") {
+                    self.calls.get(&id)
+                } else {
+                    self.messages.get(&id).or_else(|| self.reasoning.get(&id))
+                };
+                findings.extend(disagrees(known, tag.as_deref()));
+            }
+            Type::MessagesSnapshot => self.restate(event.get("messages"), true),
+            Type::RunStarted => {
+                self.restate(event.get("input").and_then(|input| input.get("messages")), false);
+            }
+            Type::RunFinished => self.finish(event, findings),
             _ => {}
         }
     }
 
-    fn size(&self) -> usize {
-        let items = self.texts.len() + self.tools.len() + self.spans.len() + self.reasonings.len();
-        items + self.steps.len() + self.subagents.len() + self.lanes.len()
-    }
-
     /// Whether an event refers to something that is open here.
-    pub(super) fn knows(&self, kind: Type, object: View<'_>) -> bool {
+    pub(super) fn knows(&self, kind: Type, event: View<'_>) -> bool {
         let has = |name: &str, is_open: &dyn Fn(&str) -> bool| {
-            text(object, name).is_some_and(|id| is_open(&key(&id)))
+            text(event, name).is_some_and(|id| is_open(&key(&id)))
         };
-        match (effect(kind), kind) {
-            (Some((item, Does::Continue | Does::Close)), _) => {
-                has(item.id_field(), &|id| self.items(item).contains_key(id))
+        match Step::new(kind, event) {
+            Some(Step::Append { item, id, .. } | Step::Close { item, id, .. }) => {
+                let known = self.items(item).get(&*short(&id));
+                known.is_some_and(|known| known.is_open(item)) || self.lanes.holds(item, &id)
             }
-            (None, Type::StepFinished) => has("stepName", &|name| self.steps.contains_key(name)),
-            (None, Type::SubagentFinished | Type::SubagentError) => {
-                has("subagentRunId", &|id| self.subagents.get(id) == Some(&true))
-            }
+            Some(Step::Event { .. }) => match kind {
+                Type::StepFinished => has("stepName", &|name| self.steps.contains_key(name)),
+                Type::SubagentFinished | Type::SubagentError => {
+                    has("subagentRunId", &|id| self.subagents.get(id) == Some(&true))
+                }
+                _ => false,
+            },
             _ => false,
         }
     }
 
-    fn items(&self, item: Item) -> &HashMap<Box<str>, Owner, Seed> {
+    fn items(&self, item: Item) -> &Ids<Known> {
         match item {
-            Item::Text => &self.texts,
-            Item::Tool => &self.tools,
-            Item::Span => &self.spans,
-            Item::Reasoning => &self.reasonings,
+            Item::Text => &self.messages,
+            Item::Tool => &self.calls,
+            Item::Span | Item::Reasoning => &self.reasoning,
         }
     }
 
-    fn items_mut(&mut self, item: Item) -> &mut HashMap<Box<str>, Owner, Seed> {
+    fn items_mut(&mut self, item: Item) -> &mut Ids<Known> {
         match item {
-            Item::Text => &mut self.texts,
-            Item::Tool => &mut self.tools,
-            Item::Span => &mut self.spans,
-            Item::Reasoning => &mut self.reasonings,
+            Item::Text => &mut self.messages,
+            Item::Tool => &mut self.calls,
+            Item::Span | Item::Reasoning => &mut self.reasoning,
         }
     }
 
-    fn item(
+    fn open(&mut self, item: Item, id: &str, tag: Option<&str>, findings: &mut Vec<Finding>) {
+        let items = self.items_mut(item);
+        make_room(items);
+        let known = items.entry(key(id)).or_insert_with(|| Known::of(tag.map(key)));
+        findings.extend(reopened(item, id, known, tag));
+        known.set_open(item, true);
+    }
+
+    fn call(
         &mut self,
-        item: Item,
-        does: Does,
-        tag: Owner,
-        object: View<'_>,
+        id: &str,
+        tag: Option<&str>,
+        opener: &Opener<'_>,
         findings: &mut Vec<Finding>,
     ) {
-        let Some(id) = id_in(object, item.id_field()) else {
-            return;
-        };
-        let pointer = format!("/{}", item.id_field());
+        let parent = opener.parent.as_deref().and_then(|id| self.messages.get(&key(id)));
+        let parent_owner = parent.map(|parent| parent.owner.clone());
+        if let (Some(owner), Some(tag)) = (&parent_owner, tag)
+            && owner.as_deref() != Some(tag)
+        {
+            findings.push(CALL_OWNER.at(
+                "/subagentRunId",
+                format!("the parent message was not opened by {}", quote(tag)),
+            ));
+        }
+        make_room(&mut self.calls);
+        let inherited = || tag.map(key).or_else(|| parent_owner.clone().flatten());
+        let known = self.calls.entry(key(id)).or_insert_with(|| Known::of(inherited()));
+        findings.extend(reopened(Item::Tool, id, known, tag));
+        if let (None, Some(owner)) = (tag, &parent_owner)
+            && *owner != known.owner
+        {
+            findings.push(CALL_MOVED.at("/parentMessageId", owned_by(known.owner.as_deref())));
+        }
+        known.open = true;
+    }
+
+    /// A piece of an item, or its end.
+    fn go_on(
+        &mut self,
+        item: Item,
+        id: &str,
+        tag: Option<&str>,
+        ends: bool,
+        findings: &mut Vec<Finding>,
+    ) {
         let items = self.items_mut(item);
-        match (items.get(&id), does) {
-            (Some(_), Does::Open) => {
-                let message = format!("the {} {} is open already", item.name(), quote(&id));
-                findings.push(item.opened_twice().at(pointer, message));
+        match items.get_mut(&*short(id)) {
+            Some(known) if known.is_open(item) => {
+                findings.extend(disagrees(Some(known), tag));
+                known.set_open(item, !ends);
             }
-            (None, Does::Open) => {
-                items.insert(id, tag);
-            }
-            (Some(owner), _) => {
-                if tag.is_some() && *owner != tag {
-                    findings.push(OWNER.at("/subagentRunId", owned_by(owner)));
+            known => {
+                let pointer = format!("/{}", item.id_field());
+                findings.push(not_open(item).at(pointer, no_open(item.name(), id)));
+                if let (Some(known), false) = (known, ends) {
+                    known.set_open(item, true);
+                    known.implied = true;
+                } else if !ends {
+                    let implied = Known { open: true, implied: true, ..Known::of(tag.map(key)) };
+                    items.insert(key(id), implied);
                 }
-                if does == Does::Close {
-                    items.remove(&id);
-                }
             }
-            (None, _) => findings.push(item.not_open().at(pointer, no_open(item.name(), &id))),
         }
     }
 
-    fn step_started(&mut self, tag: Owner, object: View<'_>, findings: &mut Vec<Finding>) {
-        let Some(name) = id_in(object, "stepName") else {
+    /// Messages as a snapshot or the input has them. Only a snapshot has the last word on whose they are.
+    fn restate(&mut self, messages: Option<View<'_>>, authoritative: bool) {
+        for message in messages.into_iter().flat_map(View::items) {
+            let (Some(id), owner) = (id_in(message, "id"), id_in(message, "subagentRunId")) else {
+                continue;
+            };
+            for call in message.get("toolCalls").into_iter().flat_map(View::items) {
+                if let Some(id) = id_in(call, "id")
+                    && (authoritative || !self.calls.contains_key(&id))
+                {
+                    own(&mut self.calls, id, owner.clone());
+                }
+            }
+            let items = match text(message, "role").as_deref() {
+                Some("reasoning") => &mut self.reasoning,
+                Some("activity") => &mut self.activities,
+                _ => &mut self.messages,
+            };
+            if authoritative || !items.contains_key(&id) {
+                own(items, id, owner);
+            }
+        }
+    }
+
+    fn step_started(&mut self, tag: Owner, event: View<'_>, findings: &mut Vec<Finding>) {
+        let Some(name) = id_in(event, "stepName") else {
             return;
         };
         let owners = self.steps.entry(name).or_default();
@@ -246,8 +315,8 @@ impl Run {
         }
     }
 
-    fn step_finished(&mut self, tag: &Owner, object: View<'_>, findings: &mut Vec<Finding>) {
-        let Some(name) = id_in(object, "stepName") else {
+    fn step_finished(&mut self, tag: &Owner, event: View<'_>, findings: &mut Vec<Finding>) {
+        let Some(name) = id_in(event, "stepName") else {
             return;
         };
         let Some(owners) = self.steps.get_mut(&name) else {
@@ -266,13 +335,16 @@ impl Run {
         }
     }
 
-    fn subagent_started(&mut self, tag: Owner, object: View<'_>, findings: &mut Vec<Finding>) {
+    fn subagent_started(&mut self, tag: Owner, event: View<'_>, findings: &mut Vec<Finding>) {
         let Some(id) = tag else { return };
-        if let Some(parent) = id_in(object, "parentSubagentRunId")
+        if let Some(parent) = id_in(event, "parentSubagentRunId")
             && !self.subagents.contains_key(&parent)
         {
             let message = format!("the parent {} was not started in this run", quote(&parent));
             findings.push(SUBAGENT_PARENT.at("/parentSubagentRunId", message));
+        }
+        if self.subagents.len() >= ITEMS {
+            self.subagents.retain(|_, active| *active);
         }
         if let Some(active) = self.subagents.insert(id, true) {
             let message = if active {
@@ -284,120 +356,25 @@ impl Run {
         }
     }
 
-    /// Ends the streams of chunks that an event ends by coming.
-    fn close_lanes(&mut self, kind: Type, tag: Option<&str>) {
-        match kind {
-            Type::MessagesSnapshot => self.lanes.clear(),
-            Type::TextMessageChunk
-            | Type::ToolCallChunk
-            | Type::ReasoningMessageChunk
-            | Type::Raw
-            | Type::ActivitySnapshot
-            | Type::ActivityDelta
-            | Type::ReasoningEncryptedValue
-            | Type::SubagentStarted => {}
-            _ => self.lanes.retain(|lane| lane.owner.as_deref() != tag),
-        }
-    }
-
-    fn chunk(
-        &mut self,
-        item: Item,
-        tag: Option<&str>,
-        object: View<'_>,
-        findings: &mut Vec<Finding>,
-    ) {
-        let id = id_in(object, item.id_field());
-        let Some((at, owner)) = self.lane(item, id.as_deref(), tag, findings) else {
-            return;
-        };
-        let opener = item.opener_fields().map(|name| id_in(object, name));
-        if let Some(lane) = at.and_then(|at| self.lanes.get(at))
-            && lane.item == item
-            && id.as_ref().is_none_or(|id| *id == lane.id)
-        {
-            for ((name, now), then) in item.opener_fields().iter().zip(&opener).zip(&lane.opener) {
-                let then = then.as_deref().or((*name == "role").then_some("assistant"));
-                if now.is_some() && now.as_deref() != then {
-                    findings.push(
-                        CHUNK_CHANGED.at(format!("/{name}"), "the first chunk said otherwise"),
-                    );
-                }
-            }
-            return;
-        }
-        if let Some(at) = at {
-            self.lanes.remove(at);
-        }
-        let Some(id) = id else {
-            let message = format!("no {} is open that this chunk could continue", item.name());
-            findings.push(FIRST_CHUNK.at(format!("/{}", item.id_field()), message));
-            return;
-        };
-        if item == Item::Tool && text(object, "toolCallName").is_none() {
-            findings.push(FIRST_CHUNK.at("/toolCallName", "the first chunk of a call has no name"));
-        }
-        if self.items(item).contains_key(&id) {
-            let message = format!("the {} {} is open already", item.name(), quote(&id));
-            findings.push(item.opened_twice().at(format!("/{}", item.id_field()), message));
-        }
-        self.lanes.push(Lane { owner, item, id, opener });
-    }
-
-    /// The lane a chunk goes to: its place, if it has one yet, and its owner. None where that cannot be told.
-    fn lane(
-        &self,
-        item: Item,
-        id: Option<&str>,
-        tag: Option<&str>,
-        findings: &mut Vec<Finding>,
-    ) -> Option<(Option<usize>, Owner)> {
-        let held = |lane: &Lane| lane.item == item && id == Some(&*lane.id);
-        if let Some(at) = self.lanes.iter().position(held) {
-            let owner = self.lanes.get(at).and_then(|lane| lane.owner.clone());
-            if tag.is_some() && owner.as_deref() != tag {
-                findings.push(OWNER.at("/subagentRunId", owned_by(&owner)));
-            }
-            return Some((Some(at), owner));
-        }
-        let of =
-            |owner: Option<&str>| self.lanes.iter().position(|lane| lane.owner.as_deref() == owner);
-        if id.is_some() || tag.is_some() {
-            return Some((of(tag), tag.map(Into::into)));
-        }
-        let mut same = self.lanes.iter().enumerate().filter(|(_, lane)| lane.item == item);
-        if let Some((at, _)) = same.clone().find(|(_, lane)| lane.owner.is_none()) {
-            return Some((Some(at), None));
-        }
-        match (same.next(), same.next()) {
-            (Some((at, lane)), None) => Some((Some(at), lane.owner.clone())),
-            (None, _) => Some((of(None), None)),
-            (Some(_), Some(_)) => {
-                let message = format!("several subagents have an open {}", item.name());
-                findings.push(CHUNK_AMBIGUOUS.at("", message));
-                None
-            }
-        }
-    }
-
-    pub(super) fn finish(self, object: View<'_>, findings: &mut Vec<Finding>) {
+    fn finish(&self, event: View<'_>, findings: &mut Vec<Finding>) {
         let named = [("threadId", &self.thread), ("runId", &self.id)];
         for (name, started) in named.into_iter().filter(|_| !self.headless) {
-            if id_in(object, name).is_some_and(|finished| finished != *started) {
+            if id_in(event, name).is_some_and(|finished| finished != *started) {
                 let message = format!("{} was started", quote(started));
                 findings.push(OTHER_RUN.at(format!("/{name}"), message));
             }
         }
-        if self.size() > OPEN {
-            return;
-        }
-        let active = self.subagents.iter().filter(|(_, active)| **active).map(|(id, _)| id);
-        let open: [(&str, Vec<&Box<str>>); 6] = [
-            ("steps", self.steps.keys().collect()),
-            ("messages", self.texts.keys().collect()),
-            ("reasoning messages", self.reasonings.keys().collect()),
-            ("reasoning spans", self.spans.keys().collect()),
-            ("tool calls", self.tools.keys().collect()),
+        let open = |items: &Ids<Known>, item: Item| -> Vec<Box<str>> {
+            let left = items.iter().filter(|(_, known)| known.is_open(item) && !known.implied);
+            left.map(|(id, _)| id.clone()).collect()
+        };
+        let active = self.subagents.iter().filter(|(_, active)| **active).map(|(id, _)| id.clone());
+        let open: [(&str, Vec<Box<str>>); 6] = [
+            ("steps", self.steps.keys().cloned().collect()),
+            ("messages", open(&self.messages, Item::Text)),
+            ("reasoning messages", open(&self.reasoning, Item::Reasoning)),
+            ("reasoning spans", open(&self.reasoning, Item::Span)),
+            ("tool calls", open(&self.calls, Item::Tool)),
             ("subagents", active.collect()),
         ];
         for (what, mut ids) in open.into_iter().filter(|(_, ids)| !ids.is_empty()) {
@@ -411,11 +388,43 @@ impl Run {
     }
 }
 
+/// Forgets what is closed, where there is too much; if all is open, nothing more is judged of the rest.
+fn make_room(items: &mut Ids<Known>) {
+    if items.len() < ITEMS {
+        return;
+    }
+    items.retain(|_, known| known.open || known.span);
+    if items.len() >= ITEMS {
+        items.clear();
+    }
+}
+
+/// Records whose an item is from now on.
+fn own(items: &mut Ids<Known>, id: Box<str>, owner: Owner) {
+    make_room(items);
+    items.entry(id).or_default().owner = owner;
+}
+
+fn reopened(item: Item, id: &str, known: &Known, tag: Option<&str>) -> Option<Finding> {
+    if known.is_open(item) {
+        let message = format!("the {} {} is open already", item.name(), quote(id));
+        return Some(opened_twice(item).at(format!("/{}", item.id_field()), message));
+    }
+    disagrees(Some(known), tag)
+}
+
+/// A tag that is not that of whoever opened the item.
+fn disagrees(known: Option<&Known>, tag: Option<&str>) -> Option<Finding> {
+    let owner = known?.owner.as_deref();
+    (tag.is_some() && owner != tag).then(|| OWNER.at("/subagentRunId", owned_by(owner)))
+}
+
 fn no_open(what: &str, id: &str) -> String {
     format!("no {what} {} is open", quote(id))
 }
 
-fn owned_by(owner: &Owner) -> String {
+/// Whose an item is, for people.
+pub(in crate::agui) fn owned_by(owner: Option<&str>) -> String {
     match owner {
         Some(owner) => format!("it was opened by subagent {}", quote(owner)),
         None => "it was opened by the agent itself".to_owned(),

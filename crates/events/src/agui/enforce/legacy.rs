@@ -1,0 +1,114 @@
+//! Shapes that 1.0 retired, and what they are today.
+
+use serde_json::{Map, Value, json};
+
+use crate::agui::event::Type;
+
+/// Turns retired shapes into their successors. Gives the places of the nulls that went and of the parts that changed.
+pub(super) fn upgrade(kind: Type, event: &mut Map<String, Value>) -> Vec<String> {
+    let mut places = Vec::new();
+    let nulls: &[&str] = match kind {
+        Type::RunFinished => &["rawEvent", "result", "outcome"],
+        Type::SubagentFinished => &["rawEvent", "result"],
+        Type::ToolCallStart | Type::ToolCallChunk => &["rawEvent", "parentMessageId"],
+        _ => &["rawEvent"],
+    };
+    for name in nulls {
+        omit(event, name, "", &mut places);
+    }
+    match kind {
+        Type::MessagesSnapshot => messages(event, "", &mut places),
+        Type::RunStarted => {
+            if let Some(Value::Object(input)) = event.get_mut("input") {
+                run_input(input, "/input", &mut places);
+            }
+        }
+        _ => {}
+    }
+    places
+}
+
+fn run_input(input: &mut Map<String, Value>, path: &str, places: &mut Vec<String>) {
+    omit(input, "forwardedProps", path, places);
+    for (list, name) in [("tools", "parameters"), ("resume", "payload")] {
+        for (index, entry) in objects(input.get_mut(list)) {
+            omit(entry, name, &format!("{path}/{list}/{index}"), places);
+        }
+    }
+    messages(input, path, places);
+}
+
+fn messages(holder: &mut Map<String, Value>, path: &str, places: &mut Vec<String>) {
+    for (index, message) in objects(holder.get_mut("messages")) {
+        let path = format!("{path}/messages/{index}/content");
+        let Some(Value::Array(parts)) = message.get_mut("content") else { continue };
+        for (index, part) in parts.iter_mut().enumerate() {
+            let Value::Object(fields) = part else { continue };
+            let is = |name: &str| fields.get("type").is_some_and(|kind| kind == name);
+            if ["image", "audio", "video", "document"].into_iter().any(is) {
+                omit(fields, "metadata", &format!("{path}/{index}"), places);
+            }
+        }
+        binary(parts, &path, places);
+    }
+}
+
+/// Turns binary parts into parts of their kind; one that is there already in its new shape goes.
+fn binary(parts: &mut Vec<Value>, path: &str, places: &mut Vec<String>) {
+    let modern: Vec<Value> =
+        parts.iter().filter(|part| part["type"] != "binary").cloned().collect();
+    let mut index = 0usize;
+    parts.retain_mut(|part| {
+        let place = format!("{path}/{index}");
+        index += 1;
+        let Some(upgraded) = upgraded(part) else { return true };
+        places.push(place);
+        let twice = modern.iter().any(|other| is_same(other, &upgraded));
+        *part = upgraded;
+        !twice
+    });
+}
+
+fn upgraded(part: &Value) -> Option<Value> {
+    if part["type"] != "binary" {
+        return None;
+    }
+    let text = |name: &str| part.get(name)?.as_str().filter(|text| !text.is_empty());
+    let mime = part.get("mimeType")?.as_str()?;
+    let (kind, value) = match (text("data"), text("url")) {
+        (Some(data), _) => ("data", data),
+        (None, Some(url)) => ("url", url),
+        // An id alone leads nowhere: the part leaves with what is not known.
+        (None, None) => return None,
+    };
+    let family = mime.split_once('/').map_or("", |(family, _)| family);
+    let medium = match family {
+        "image" | "audio" | "video" => family,
+        _ => "document",
+    };
+    let mut upgraded =
+        json!({ "type": medium, "source": { "type": kind, "value": value, "mimeType": mime } });
+    if let (Some(name), Some(fields)) = (text("filename"), upgraded.as_object_mut()) {
+        fields.insert("metadata".into(), json!({ "filename": name }));
+    }
+    Some(upgraded)
+}
+
+fn is_same(other: &Value, part: &Value) -> bool {
+    let agrees = |pointer: &str| other.pointer(pointer) == part.pointer(pointer);
+    let source = ["/type", "/source/type", "/source/value", "/source/mimeType"];
+    let name = "/metadata/filename";
+    source.into_iter().all(agrees) && (part.pointer(name).is_none() || agrees(name))
+}
+
+fn omit(object: &mut Map<String, Value>, name: &str, path: &str, places: &mut Vec<String>) {
+    if object.get(name).is_some_and(Value::is_null) {
+        object.shift_remove(name);
+        places.push(format!("{path}/{name}"));
+    }
+}
+
+fn objects(list: Option<&mut Value>) -> impl Iterator<Item = (usize, &mut Map<String, Value>)> {
+    let items = list.and_then(Value::as_array_mut).map(Vec::as_mut_slice).unwrap_or_default();
+    items.iter_mut().enumerate().filter_map(|(index, item)| Some((index, item.as_object_mut()?)))
+}
