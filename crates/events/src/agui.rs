@@ -9,13 +9,14 @@
 //! | [`mod@write`] | activities → the protocol's events |
 
 pub mod check;
-pub(crate) mod enforce;
 pub mod encoding;
+pub(crate) mod enforce;
 pub mod event;
 mod expand;
 pub mod follow;
 pub mod protobuf;
 pub mod read;
+pub mod repair;
 pub mod sequence;
 mod step;
 pub mod write;
