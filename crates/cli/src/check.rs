@@ -26,17 +26,17 @@ use crate::failure::{FAILED, GOOD, REFUSED, USAGE};
 use crate::{env, rules};
 
 mod excerpt;
-mod framing;
+pub(crate) mod framing;
 mod human;
-mod input;
+pub(crate) mod input;
 mod json;
 mod junit;
-mod live;
+pub(crate) mod live;
 mod progress;
 mod report;
 mod sarif;
 mod stream;
-mod window;
+pub(crate) mod window;
 
 /// What `banister check` takes.
 #[derive(Debug, Clone, Default, clap::Args)]

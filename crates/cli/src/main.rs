@@ -17,6 +17,7 @@ mod inbox;
 mod log;
 mod place;
 mod print;
+mod repair;
 mod rules;
 mod schema;
 mod serve;
@@ -42,6 +43,8 @@ enum Command {
     Answer(answer::AnswerArgs),
     /// Check a recorded or live stream against its protocol
     Check(check::CheckArgs),
+    /// Turn a broken AG-UI recording into the nearest one that clients run clean
+    Repair(repair::RepairArgs),
     /// List the rules that streams are checked against
     Rules(rules::RulesArgs),
     /// Print the JSON Schemas of a protocol
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Inbox(args) => inbox::run(&args),
         Command::Answer(args) => answer::run(&args),
         Command::Check(args) => print::with(|out, err| check::run(&args, out, err)),
+        Command::Repair(args) => print::with(|out, err| repair::run(&args, out, err)),
         Command::Rules(args) => print::with(|out, err| rules::run(&args, out, err)),
         Command::Schema(args) => print::with(|out, err| schema::run(&args, out, err)),
         Command::Log(args) => log::run(&args),

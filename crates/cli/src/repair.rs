@@ -1,0 +1,169 @@
+//! `banister repair`: the nearest stream that a client runs clean.
+//!
+//! Reads whatever `banister check` reads. The events go to `out`, one per line or as server-sent events; what was
+//! changed goes to `err`, a line each. What is right is not touched.
+
+use std::io::Write;
+
+use anyhow::Result;
+use banister_events::agui::repair::{Change, Repairer};
+use banister_events::event::Protocol;
+use banister_events::frame::sse;
+use banister_events::text;
+use serde_json::json;
+
+use crate::check::framing::{self, Framing, each, unwrapped};
+use crate::check::input::{self, Input};
+use crate::check::live::Options;
+use crate::check::window::Measure;
+use crate::failure::{FAILED, GOOD, REFUSED};
+
+/// How much is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// What `banister repair` takes.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct RepairArgs {
+    /// Write server-sent events, as an agent would send them, instead of JSON lines
+    #[arg(long)]
+    pub(crate) sse: bool,
+    /// Tell the changes as JSON lines: {"message", "rule", "what"}
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// An AG-UI recording, packed or not: .jsonl, .json, .sse; - is standard input
+    #[arg(default_value = "-", value_name = "FILE")]
+    pub(crate) input: String,
+}
+
+/// Repairs a recording. Returns the exit code: 0 where there are events, 1 where there are none, 3 not readable.
+pub(crate) fn run(args: &RepairArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
+    let name = text::one_line(input::name(&args.input));
+    if args.input.contains("://") {
+        writeln!(
+            err,
+            "error: repair reads recordings; pipe a live stream in: … | banister repair -"
+        )?;
+        return Ok(crate::failure::USAGE);
+    }
+    let mut source = match input::open(&args.input, &Options::default()) {
+        Ok(source) => source,
+        Err(refusal) => {
+            writeln!(err, "error: {name}: {}", refusal.reason)?;
+            return Ok(FAILED);
+        }
+    };
+    let mut work = Work { args, out, err, repairer: Repairer::default(), events: 0, changes: 0 };
+    let failure = work.read(&mut source)?;
+    let last = work.repairer.finish();
+    work.write(last)?;
+    let Work { err, events, changes, .. } = work;
+    if let Some((failure, code)) = failure {
+        writeln!(err, "error: {name}: {failure}")?;
+        return Ok(code);
+    }
+    if events == 0 {
+        writeln!(err, "error: {name}: the input has no events")?;
+        return Ok(REFUSED);
+    }
+    let plural =
+        |count: u64, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    writeln!(err, "{}, {}", plural(events, "event"), plural(changes, "change"))?;
+    Ok(GOOD)
+}
+
+struct Work<'a> {
+    args: &'a RepairArgs,
+    out: &'a mut dyn Write,
+    err: &'a mut dyn Write,
+    repairer: Repairer,
+    events: u64,
+    changes: u64,
+}
+
+impl Work<'_> {
+    /// Repairs everything that can be read; says why where not all could, and the exit code of that.
+    fn read(&mut self, source: &mut Input) -> Result<Option<(String, u8)>> {
+        let mut framing = Framing::new();
+        let mut space = vec![0; PIECE];
+        let mut first = true;
+        loop {
+            let count = match source.read(&mut space) {
+                Ok(count) => count,
+                Err(failure) => return Ok(Some((failure, FAILED))),
+            };
+            let piece = space.get(..count).unwrap_or_default();
+            let held = if framing.is_known() {
+                None
+            } else if let Some(held) = framing.tell(piece, count == 0) {
+                Some(held)
+            } else {
+                continue;
+            };
+            if let Some(what) = held.as_deref().and_then(framing::foreign) {
+                return Ok(Some((what.to_owned(), REFUSED)));
+            }
+            let mut rest = held.as_deref().unwrap_or(piece);
+            loop {
+                let several = framing.measure() == Measure::Plain;
+                let framed = match framing.read(&mut rest) {
+                    Some((framed, _)) => framed,
+                    None if count > 0 => break,
+                    None => match framing.end() {
+                        Some((framed, _)) => framed,
+                        None => return Ok(None),
+                    },
+                };
+                for (_, message) in each(framed, several).filter_map(unwrapped) {
+                    if std::mem::take(&mut first)
+                        && let Some(protocol) = message.ok().and_then(Protocol::sniff_bytes)
+                        && protocol != Protocol::Agui
+                    {
+                        let what = format!("this is {protocol}; repair knows AG-UI only");
+                        return Ok(Some((what, REFUSED)));
+                    }
+                    let events = match message {
+                        Ok(bytes) => self.repairer.message(bytes),
+                        Err(error) => {
+                            self.repairer.unframed(error);
+                            Vec::new()
+                        }
+                    };
+                    self.write(events)?;
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, events: Vec<Vec<u8>>) -> Result<()> {
+        for event in events {
+            self.events += 1;
+            if self.args.sse {
+                let mut framed = Vec::new();
+                let data = &String::from_utf8_lossy(&event);
+                sse::write(&mut framed, &sse::Outgoing { data, ..Default::default() });
+                self.out.write_all(&framed)?;
+            } else {
+                // A line that came with line ends inside was laid out for people.
+                let line: Vec<u8> =
+                    event.into_iter().filter(|byte| !b"\r\n".contains(byte)).collect();
+                self.out.write_all(&line)?;
+                self.out.write_all(b"\n")?;
+            }
+        }
+        for Change { message, rule, what } in self.repairer.changes() {
+            self.changes += 1;
+            let what = text::one_line(&what);
+            if self.args.json {
+                let line = json!({ "message": message, "rule": rule.code, "what": what });
+                writeln!(self.err, "{line}")?;
+            } else {
+                writeln!(self.err, "message {message}: {what} ({})", rule.code)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "repair_tests.rs"]
+mod tests;
