@@ -5,6 +5,7 @@
 
 use banister_events::activity::{Action, ActionKind, Activity, Decision, Origin};
 use banister_events::aep::mapping::{Agents, Stamp};
+use banister_events::agui::protobuf;
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::Severity;
@@ -21,7 +22,7 @@ pub mod frames;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("frame_sse", frames::sse),
     ("frame_ndjson", frames::ndjson),
     ("frame_length", frames::length),
@@ -30,6 +31,7 @@ pub const TARGETS: [Target; 10] = [
     ("check_aaep", check_aaep),
     ("check_agui", check_agui),
     ("check_aep", check_aep),
+    ("agui_protobuf", agui_protobuf),
     ("hook_payload", hook_payload),
     ("policy_shell", policy_shell),
 ];
@@ -65,6 +67,22 @@ fn check(protocol: Protocol, data: &[u8]) {
         assert!(rooted, "{:?} is a JSON Pointer", finding.pointer);
     }
     assert_eq!(first, told(), "the same input, the same findings");
+}
+
+/// AG-UI's binary form: whatever was read or made of JSON can be written, is read back, and is then written the same.
+///
+/// # Panics
+///
+/// Where that does not hold.
+pub fn agui_protobuf(data: &[u8]) {
+    let read = protobuf::decode(data).ok().flatten();
+    for event in [read, serde_json::from_slice(data).ok()].into_iter().flatten() {
+        // Not every event has a binary form, nor has everything that bytes can say a place in one.
+        let Ok(bytes) = protobuf::encode(&event) else { continue };
+        assert!(!bytes.is_empty(), "{event}");
+        let again = protobuf::decode(&bytes).expect("it is read").expect("it is known");
+        assert_eq!(protobuf::encode(&again), Ok(bytes), "{event}");
+    }
 }
 
 static AGENTS: LazyLock<Agents> =

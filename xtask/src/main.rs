@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail};
 
+mod agui;
 mod bench;
 mod deps;
 mod licences;
@@ -21,7 +22,8 @@ usage: cargo xtask CHORE
   licences                   fail on a licence, a source or a ban that deny.toml does not allow
   gen [--check]              write docs/reference/ from the code, or fail where it is stale
   bench hook [--runs N]      measure the hook against its peers; writes target/bench.json
-  bench check [--runs N]     measure the checker against its peers; writes target/bench.json";
+  bench check [--runs N]     measure the checker against its peers; writes target/bench.json
+  agui protobuf              encode and decode AG-UI events: JSON lines on stdin, JSON lines on stdout";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +33,10 @@ fn main() -> ExitCode {
         ["licences"] => licences::run(),
         ["gen"] => reference::write(),
         ["gen", "--check"] => reference::check(),
+        ["agui", what] => match agui::run(what) {
+            Some(done) => done,
+            None => return usage(),
+        },
         ["bench", "hook"] => bench::hook(bench::RUNS),
         ["bench", "check"] => bench::check(bench::RUNS),
         ["bench", which @ ("hook" | "check"), "--runs", runs] => match (*which, runs.parse()) {
