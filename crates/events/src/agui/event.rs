@@ -1,83 +1,52 @@
-//! AG-UI's names, fields and words, as data.
+//! AG-UI's events: names, fields and words, as types and as data.
 //!
-//! The tables say what the 31 event types carry, down to messages, content parts, interrupts and patches; `check`
-//! compares events with them. Order is code in `sequence`.
+//! Each of the 31 types is declared once and gives a Rust type, the table that `check` compares events with, and a JSON
+//! Schema (see [`crate::schema`]). Order is code in `sequence`. Ids are opaque texts, and may be empty.
+//!
+//! ```
+//! use banister_events::agui::event::{Event, RunStarted, TextMessageContent, PROTOCOL_VERSION};
+//! let mut started = RunStarted::new("thread-1", "run-1");
+//! started.protocol_version = Some(PROTOCOL_VERSION.into());
+//! let events: [Event; 2] = [started.into(), TextMessageContent::new("m1", "Hel").into()];
+//! let lines = events.map(|event| serde_json::to_string(&event).unwrap());
+//! assert_eq!(lines, [
+//!     r#"{"type":"RUN_STARTED","threadId":"thread-1","runId":"run-1","protocolVersion":"1.0"}"#,
+//!     r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m1","delta":"Hel"}"#,
+//! ]);
+//! ```
 
-use crate::check::shape::Shape;
+use crate::record::Error;
 
-mod fields;
+#[cfg(test)]
+pub(super) mod arbitrary;
+pub(super) mod declare;
+pub(super) mod kinds;
+mod outcome;
+mod patch;
+mod types;
+
+pub use kinds::Present;
+pub use outcome::{
+    Interrupt, Interrupted, Outcome, Plain, SubagentOutcome, Success, Suspended, Usage,
+};
+pub use patch::{PatchFrom, PatchOperation, PatchPath, PatchValue};
+pub use types::{
+    ActivityDelta, ActivitySnapshot, Custom, Event, MessagesSnapshot, Raw, ReasoningEncryptedValue,
+    ReasoningEnd, ReasoningMessageChunk, ReasoningMessageContent, ReasoningMessageEnd,
+    ReasoningMessageStart, ReasoningStart, RunError, RunFinished, RunStarted, StateDelta,
+    StateSnapshot, StepFinished, StepStarted, SubagentError, SubagentFinished, SubagentStarted,
+    Subtype, TextMessageChunk, TextMessageContent, TextMessageEnd, TextMessageStart, ToolCallArgs,
+    ToolCallChunk, ToolCallEnd, ToolCallResult, ToolCallStart, Type,
+};
 
 /// The version a producer declares in `RUN_STARTED.protocolVersion`.
 pub const PROTOCOL_VERSION: &str = "1.0";
 
-macro_rules! types {
-    ($($variant:ident = $name:literal $shape:ident $doc:literal;)*) => {
-        /// An event type.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Type {
-            $(#[doc = $doc] $variant,)*
-        }
-
-        impl Type {
-            /// All event types, in the order documents list them.
-            pub const ALL: [Self; 31] = [$(Self::$variant),*];
-
-            /// The name on the wire.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// The type with this name.
-            ///
-            /// ```
-            /// use banister_events::agui::event::Type;
-            /// assert_eq!(Type::parse("RUN_STARTED"), Some(Type::RunStarted));
-            /// assert_eq!(Type::parse("runStarted"), None);
-            /// ```
-            pub fn parse(name: &str) -> Option<Self> {
-                match name { $($name => Some(Self::$variant),)* _ => None }
-            }
-
-            /// The fields of an event of this type.
-            pub(crate) fn shape(self) -> &'static Shape {
-                match self { $(Self::$variant => &fields::$shape,)* }
-            }
-        }
-    };
-}
-
-types! {
-    TextMessageStart = "TEXT_MESSAGE_START" TEXT_MESSAGE_START "A message begins.";
-    TextMessageContent = "TEXT_MESSAGE_CONTENT" MESSAGE_DELTA "A piece of a message.";
-    TextMessageEnd = "TEXT_MESSAGE_END" MESSAGE_ID "A message ends.";
-    TextMessageChunk = "TEXT_MESSAGE_CHUNK" TEXT_MESSAGE_CHUNK "A piece of a message that opens and closes by itself.";
-    ToolCallStart = "TOOL_CALL_START" TOOL_CALL_START "A tool call begins.";
-    ToolCallArgs = "TOOL_CALL_ARGS" TOOL_CALL_ARGS "A piece of a call's arguments.";
-    ToolCallEnd = "TOOL_CALL_END" TOOL_CALL_END "A call's arguments are complete.";
-    ToolCallChunk = "TOOL_CALL_CHUNK" TOOL_CALL_CHUNK "A piece of a call that opens and closes by itself.";
-    ToolCallResult = "TOOL_CALL_RESULT" TOOL_CALL_RESULT "What a call gave.";
-    StateSnapshot = "STATE_SNAPSHOT" STATE_SNAPSHOT "The whole shared state.";
-    StateDelta = "STATE_DELTA" STATE_DELTA "A change to the shared state.";
-    MessagesSnapshot = "MESSAGES_SNAPSHOT" MESSAGES_SNAPSHOT "All messages.";
-    ActivitySnapshot = "ACTIVITY_SNAPSHOT" ACTIVITY_SNAPSHOT "A whole activity message.";
-    ActivityDelta = "ACTIVITY_DELTA" ACTIVITY_DELTA "A change to an activity message.";
-    Raw = "RAW" RAW "An event of somebody else's, passed through.";
-    Custom = "CUSTOM" CUSTOM "An event of the application's own.";
-    RunStarted = "RUN_STARTED" RUN_STARTED "A run begins.";
-    RunFinished = "RUN_FINISHED" RUN_FINISHED "A run came to its end.";
-    RunError = "RUN_ERROR" RUN_ERROR "A run failed.";
-    StepStarted = "STEP_STARTED" STEP "A step begins.";
-    StepFinished = "STEP_FINISHED" STEP "A step ends.";
-    ReasoningStart = "REASONING_START" MESSAGE_ID "A span of reasoning begins.";
-    ReasoningMessageStart = "REASONING_MESSAGE_START" REASONING_MESSAGE_START "A reasoning message begins.";
-    ReasoningMessageContent = "REASONING_MESSAGE_CONTENT" MESSAGE_DELTA "A piece of a reasoning message.";
-    ReasoningMessageEnd = "REASONING_MESSAGE_END" MESSAGE_ID "A reasoning message ends.";
-    ReasoningMessageChunk = "REASONING_MESSAGE_CHUNK" REASONING_MESSAGE_CHUNK "A piece of reasoning that opens and closes by itself.";
-    ReasoningEnd = "REASONING_END" MESSAGE_ID "A span of reasoning ends.";
-    ReasoningEncryptedValue = "REASONING_ENCRYPTED_VALUE" REASONING_ENCRYPTED_VALUE "Something opaque to store and return.";
-    SubagentStarted = "SUBAGENT_STARTED" SUBAGENT_STARTED "A subagent begins.";
-    SubagentFinished = "SUBAGENT_FINISHED" SUBAGENT_FINISHED "A subagent came to its end.";
-    SubagentError = "SUBAGENT_ERROR" SUBAGENT_ERROR "A subagent failed.";
+impl Event {
+    /// Decodes one event.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        crate::record::parse(bytes)
+    }
 }
 
 /// Types that 1.0 retired, which clients translate for a while.
@@ -89,6 +58,6 @@ pub(super) const RETIRED: &[(&str, &str)] = &[
     ("THINKING_TEXT_MESSAGE_END", "REASONING_MESSAGE_END"),
 ];
 
-/// Fields whose null clients remove with a warning; any other null ends the run.
-pub(super) const TOLERATED_NULLS: &[&str] =
-    &["/parentMessageId", "/outcome", "/rawEvent", "/result"];
+#[cfg(test)]
+#[path = "event_tests.rs"]
+mod tests;

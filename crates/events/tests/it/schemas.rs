@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use banister_events::aaep::{self, event as aaep_event};
 use banister_events::aep;
+use banister_events::agui;
 use banister_events::check;
 use banister_events::event::Protocol;
 use banister_events::finding::Severity;
@@ -167,6 +168,35 @@ fn schemas_take_what_breaks_no_rule() {
                 .map(|error| format!("{}: {error}", error.instance_path()))
                 .collect();
             assert_eq!(errors, [""; 0], "{name}: {message}");
+        }
+    }
+}
+
+#[test]
+fn schemas_of_agui_take_what_its_types_write_and_nothing_beside() {
+    let schemas = Schemas::own(Protocol::Agui);
+    let mut input = agui::input::RunInput::new("t", "r");
+    let resume = agui::input::Resume::resolved("i", true);
+    let message = agui::message::UserMessage::new("m", "Hello");
+    input.messages.push(agui::message::Message::User(message));
+    input.resume = Some(vec![resume]);
+    let capabilities = agui::capabilities::Capabilities {
+        multimodal: Some(agui::capabilities::Multimodal::default()),
+        ..agui::capabilities::Capabilities::default()
+    };
+    for (name, written) in [
+        ("RunAgentInput", serde_json::to_value(input).unwrap()),
+        ("AgentCapabilities", serde_json::to_value(capabilities).unwrap()),
+    ] {
+        let validator = &schemas.0[name];
+        assert!(validator.is_valid(&written), "{:?}", validator.validate(&written));
+        let mut foreign = written.clone();
+        foreign["mood"] = Value::from("fine");
+        assert!(!validator.is_valid(&foreign), "{foreign}");
+        for (field, _) in written.as_object().unwrap() {
+            let mut null = written.clone();
+            null[field] = Value::Null;
+            assert!(!validator.is_valid(&null), "{null}");
         }
     }
 }
@@ -346,17 +376,18 @@ fn rewritten(protocol: Protocol, bytes: &[u8]) -> Result<Value, banister_events:
     let kind = kind.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let value = match protocol {
         Protocol::Aep => serde_json::to_value(aep::event::Message::parse(bytes)?),
-        _ if aaep_event::is_control(&kind) => {
+        Protocol::Agui => serde_json::to_value(agui::event::Event::parse(bytes)?),
+        Protocol::Aaep if aaep_event::is_control(&kind) => {
             serde_json::to_value(aaep::handshake::Message::parse(bytes)?)
         }
-        _ => serde_json::to_value(aaep_event::Event::parse(bytes)?),
+        Protocol::Aaep => serde_json::to_value(aaep_event::Event::parse(bytes)?),
     };
     Ok(value.unwrap())
 }
 
 #[test]
 fn every_recording_is_written_again_with_every_field() {
-    for protocol in [Protocol::Aaep, Protocol::Aep] {
+    for protocol in Protocol::ALL {
         let mut messages = recordings(protocol);
         if protocol == Protocol::Aep {
             messages.extend(samples());

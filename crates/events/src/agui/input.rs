@@ -1,0 +1,220 @@
+//! What a client sends to an agent: a run's input, and answers to what an earlier run waits for.
+//!
+//! [`gaps`] tells whether the answers suffice before anything is sent. There is no clock here: the caller says what
+//! time it is.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::event::declare::object;
+use super::event::kinds::list;
+use super::event::{Interrupt, PROTOCOL_VERSION, Present};
+use super::message::{MESSAGE, Message};
+use crate::check::shape::{Kind, STRING};
+use crate::record::{Error, record, words};
+
+record! {
+    /// What a run is asked for: the body of a request, called `RunAgentInput` by the protocol.
+    ///
+    /// ```
+    /// use banister_events::agui::input::RunInput;
+    /// use banister_events::agui::message::{Message, UserMessage};
+    /// let mut input = RunInput::new("thread-1", "run-1");
+    /// input.messages.push(Message::User(UserMessage::new("m1", "Hello")));
+    /// assert_eq!(
+    ///     serde_json::to_value(&input).unwrap(),
+    ///     serde_json::json!({
+    ///         "threadId": "thread-1", "runId": "run-1", "protocolVersion": "1.0",
+    ///         "messages": [{"role": "user", "id": "m1", "content": "Hello"}],
+    ///     }),
+    /// );
+    /// ```
+    pub strict RunInput {
+        /// The conversation.
+        must thread_id as "threadId": String = STRING,
+        /// The run, never twice in a conversation.
+        must run_id as "runId": String = STRING,
+        /// All messages so far, oldest first, without activities.
+        must messages: Vec<Message> = list(&MESSAGE),
+        /// The version that the client speaks.
+        may protocol_version as "protocolVersion": String = STRING,
+        /// The run that began this one.
+        may parent_run_id as "parentRunId": String = STRING,
+        /// The shared state; an empty object where there is none, or null.
+        may state: Value = Kind::Any,
+        /// The tools that the application runs.
+        may tools: Vec<Tool> = list(&Kind::Record(&Tool::SHAPE)),
+        /// What the agent should know besides.
+        may context: Vec<Context> = list(&Kind::Record(&Context::SHAPE)),
+        /// What is passed on to the agent as it is.
+        may forwarded_props as "forwardedProps": Present = Kind::Some,
+        /// Answers to what the last run waits for.
+        may resume: Vec<Resume> = list(&Kind::Record(&Resume::SHAPE)),
+    }
+
+    /// An answer to an interrupt.
+    pub strict Resume {
+        /// The interrupt.
+        must interrupt_id as "interruptId": String = STRING,
+        /// Whether it is answered or called off.
+        must status: ResumeStatus = Kind::Word(ResumeStatus::WORDS),
+        /// The answer.
+        may payload: Present = Kind::Some,
+        /// What others add.
+        may metadata: Map<String, Value> = Kind::Object,
+    }
+}
+
+object! {
+    /// A tool that the application runs.
+    pub Tool {
+        /// Its name.
+        must name: String = STRING,
+        /// What it does.
+        must description: String = STRING,
+        /// The JSON Schema of its arguments, by convention.
+        may parameters: Present = Kind::Some,
+        /// What others add.
+        may metadata: Map<String, Value> = Kind::Object,
+    }
+
+    /// Something that the agent should know.
+    pub Context {
+        /// What it is.
+        must description: String = STRING,
+        /// What it says.
+        must value: String = STRING,
+    }
+}
+
+words! {
+    /// What became of an interrupt.
+    pub enum ResumeStatus {
+        /// It is answered. A no is an answer.
+        Resolved = "resolved",
+        /// It is called off.
+        Cancelled = "cancelled",
+    }
+}
+
+impl RunInput {
+    /// An input without messages, of a client that speaks [`PROTOCOL_VERSION`].
+    pub fn new(thread_id: impl Into<String>, run_id: impl Into<String>) -> Self {
+        Self {
+            thread_id: thread_id.into(),
+            run_id: run_id.into(),
+            messages: Vec::new(),
+            protocol_version: Some(PROTOCOL_VERSION.to_owned()),
+            parent_run_id: None,
+            state: None,
+            tools: None,
+            context: None,
+            forwarded_props: None,
+            resume: None,
+            unknown: Map::new(),
+        }
+    }
+
+    /// Decodes an input.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        crate::record::parse(bytes)
+    }
+}
+
+impl Resume {
+    /// The answer to an interrupt, a no among them.
+    pub fn resolved(interrupt_id: impl Into<String>, payload: impl Into<Value>) -> Self {
+        let payload = Present::new(payload);
+        Self { payload, ..Self::with(interrupt_id.into(), ResumeStatus::Resolved) }
+    }
+
+    /// An interrupt is called off.
+    pub fn cancelled(interrupt_id: impl Into<String>) -> Self {
+        Self::with(interrupt_id.into(), ResumeStatus::Cancelled)
+    }
+
+    fn with(interrupt_id: String, status: ResumeStatus) -> Self {
+        Self { interrupt_id, status, payload: None, metadata: None, unknown: Map::new() }
+    }
+}
+
+/// In which way answers do not match what a run waits for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Gap<'a> {
+    /// Nothing answers it, or only words that nobody knows.
+    Unanswered(&'a Interrupt),
+    /// It is answered too late: it can only be called off.
+    Expired(&'a Interrupt),
+    /// It is an answer to something that nobody waits for.
+    Unknown(&'a Resume),
+    /// It is one answer more to something that has one.
+    Repeated(&'a Resume),
+}
+
+impl Gap<'_> {
+    /// Whether the thread must not go on: an agent copes with answers too many, not with answers too few.
+    pub fn is_blocking(&self) -> bool {
+        matches!(self, Self::Unanswered(_) | Self::Expired(_))
+    }
+}
+
+/// Everything in which answers do not match what a run waits for: first by interrupt, then by answer, each in their
+/// order. `now` is in milliseconds since 1970.
+///
+/// ```
+/// use banister_events::agui::event::Interrupt;
+/// use banister_events::agui::input::{Gap, Resume, gaps};
+/// let mut late = Interrupt::new("int-1", "tool_call");
+/// late.expires_at = Some("2026-01-31T12:00:00Z".into());
+/// let pending = [late, Interrupt::new("int-2", "tool_call")];
+/// let now = 1_800_000_000_000;
+///
+/// let resume = [Resume::resolved("int-1", true)];
+/// assert_eq!(
+///     gaps(&pending, &resume, now),
+///     [Gap::Expired(&pending[0]), Gap::Unanswered(&pending[1])],
+/// );
+/// let resume = [Resume::cancelled("int-1"), Resume::resolved("int-2", false)];
+/// assert_eq!(gaps(&pending, &resume, now), []);
+/// ```
+pub fn gaps<'a>(pending: &'a [Interrupt], resume: &'a [Resume], now: i64) -> Vec<Gap<'a>> {
+    let mut answers = HashMap::<&str, Answers>::new();
+    for entry in resume {
+        let answers = answers.entry(&entry.interrupt_id).or_default();
+        match entry.status {
+            ResumeStatus::Resolved => answers.resolved = true,
+            ResumeStatus::Cancelled => answers.cancelled = true,
+            ResumeStatus::Other(_) => {}
+        }
+    }
+    let uncovered = pending.iter().filter_map(|interrupt| {
+        let answers = answers.get(interrupt.id.as_str()).copied().unwrap_or_default();
+        if !answers.resolved && !answers.cancelled {
+            return Some(Gap::Unanswered(interrupt));
+        }
+        (answers.resolved && interrupt.has_expired(now)).then_some(Gap::Expired(interrupt))
+    });
+    let known: HashSet<&str> = pending.iter().map(|interrupt| interrupt.id.as_str()).collect();
+    let mut seen = HashSet::new();
+    let superfluous = resume.iter().filter_map(|entry| {
+        let id = entry.interrupt_id.as_str();
+        if !known.contains(id) {
+            return Some(Gap::Unknown(entry));
+        }
+        (!seen.insert(id)).then_some(Gap::Repeated(entry))
+    });
+    uncovered.chain(superfluous).collect()
+}
+
+/// What all answers to one interrupt say together.
+#[derive(Clone, Copy, Default)]
+struct Answers {
+    resolved: bool,
+    cancelled: bool,
+}
+
+#[cfg(test)]
+#[path = "input_tests.rs"]
+mod tests;
