@@ -8,14 +8,19 @@
 //! | [`read`] | the protocol's events → activities |
 //! | [`mod@write`] | activities → the protocol's events |
 
+pub mod capabilities;
 pub mod check;
 pub mod encoding;
 pub(crate) mod enforce;
 pub mod event;
 mod expand;
 pub mod follow;
+pub mod input;
+pub mod message;
+pub mod patch;
 pub mod protobuf;
 pub mod read;
+pub mod reduce;
 pub mod repair;
 pub mod sequence;
 mod step;

@@ -1,11 +1,36 @@
-//! A stream as a client sees it: enforced, taken apart, verified, one event after another.
+//! A stream as a client sees it: enforced, taken apart, verified and reduced, one event after another.
+//!
+//! [`Follower`] is the client's half without the transport: bytes of events in, messages and state out. An event is
+//! applied before the next one is looked at, so whatever was right before a violation stays.
+//!
+//! ```
+//! use banister_events::agui::follow::{Ending, Follower};
+//! let mut follower = Follower::default();
+//! for event in [
+//!     r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0"}"#,
+//!     r#"{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"Hello"}"#,
+//!     r#"{"type":"STATE_SNAPSHOT","snapshot":{"step":1}}"#,
+//!     r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#,
+//! ] {
+//!     follower.event(event.as_bytes())?;
+//! }
+//! assert_eq!(follower.reducer().messages_value()[0]["content"], "Hello");
+//! assert_eq!(follower.reducer().state()["step"], 1);
+//! assert_eq!(follower.ending(), Ending::Finished);
+//! # Ok::<(), banister_events::agui::follow::Violation>(())
+//! ```
+
+use std::fmt;
+
+use serde_json::Value;
 
 use super::check;
 use super::enforce::{Boundary, Enforced};
+use super::reduce::{Change, Outcome, Reducer, Warning};
 use super::sequence::Sequence;
 use super::step::Step;
 use crate::check::shape::Known;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::json::{Document, Parser};
 
 /// Judges a stream event by event.
@@ -53,4 +78,155 @@ impl Verifier {
     pub(crate) fn finish(&mut self) -> Vec<Finding> {
         self.sequence.finish()
     }
+}
+
+/// What one event did.
+#[derive(Debug, Clone, Default)]
+pub struct Followed {
+    /// What changed last.
+    pub change: Change,
+    /// What was dropped, stripped or tolerated, with its rule and place.
+    pub findings: Vec<Finding>,
+    /// What could not be applied and was skipped.
+    pub warnings: Vec<Warning>,
+}
+
+/// An event that no client goes on after. The stream is over, which is not the same as a run that failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Violation {
+    /// What is wrong, the gravest first.
+    pub finding: Finding,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Finding { rule, pointer, message } = &self.finding;
+        let place = if pointer.is_empty() { "the event" } else { pointer };
+        write!(f, "{} at {place}: {message} ({})", rule.text, rule.code)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+/// How a stream stands, or ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// Nothing came.
+    Empty,
+    /// A run is open. At the end of the stream it means that the stream was cut: nobody knows how the run ended.
+    Truncated,
+    /// The last run came to its end.
+    Finished,
+    /// The last run waits for somebody: [`Reducer::pending_interrupts`].
+    Interrupted,
+    /// The last run was stopped on purpose.
+    Cancelled,
+    /// The last run failed and says why.
+    Failed {
+        /// What went wrong.
+        message: String,
+        /// A word for programs.
+        code: Option<String>,
+    },
+    /// The stream broke the protocol.
+    Violated,
+}
+
+/// Follows one stream, event by event.
+#[derive(Debug, Clone)]
+pub struct Follower {
+    verifier: Verifier,
+    reducer: Reducer,
+    parser: Parser,
+    known: Known,
+    begun: bool,
+    violation: Option<Violation>,
+}
+
+impl Default for Follower {
+    fn default() -> Self {
+        Self::new(Reducer::default())
+    }
+}
+
+impl Follower {
+    /// A follower that goes on from messages and state that are there.
+    pub fn new(reducer: Reducer) -> Self {
+        Self {
+            verifier: Verifier::single(),
+            reducer,
+            parser: Parser::default(),
+            known: Known::default(),
+            begun: false,
+            violation: None,
+        }
+    }
+
+    /// Takes the next event. After a violation nothing is taken any more.
+    pub fn event(&mut self, bytes: &[u8]) -> Result<Followed, Violation> {
+        if let Some(violation) = &self.violation {
+            return Err(violation.clone());
+        }
+        let mut followed = Followed::default();
+        match self.parser.parse(bytes) {
+            Ok(document) => {
+                let Followed { change, findings, warnings } = &mut followed;
+                let (reducer, begun) = (&mut self.reducer, &mut self.begun);
+                self.verifier.step(&document, &mut self.known, findings, &mut |step| {
+                    *begun = true;
+                    let done = reducer.apply(step, warnings);
+                    if done != Change::None {
+                        *change = done;
+                    }
+                });
+            }
+            Err(error) => {
+                let message = format!("the message is not JSON: {error}");
+                followed.findings.push(check::JSON.at("", message));
+            }
+        }
+        match followed.findings.iter().find(|finding| is_fatal(finding)) {
+            None => Ok(followed),
+            Some(finding) => {
+                let violation = Violation { finding: finding.clone() };
+                self.violation = Some(violation.clone());
+                Err(violation)
+            }
+        }
+    }
+
+    /// [`Follower::event`], for an event that was built here and has no bytes yet.
+    pub fn value(&mut self, event: &Value) -> Result<Followed, Violation> {
+        self.event(event.to_string().as_bytes())
+    }
+
+    /// The messages and the state so far.
+    pub fn reducer(&self) -> &Reducer {
+        &self.reducer
+    }
+
+    /// How the stream stands; once there is no more, how it ended.
+    pub fn ending(&self) -> Ending {
+        if self.violation.is_some() {
+            return Ending::Violated;
+        }
+        match self.reducer.outcome() {
+            None if self.begun => Ending::Truncated,
+            None => Ending::Empty,
+            Some(Outcome::Success) => Ending::Finished,
+            Some(Outcome::Interrupt) => Ending::Interrupted,
+            Some(Outcome::Cancelled) => Ending::Cancelled,
+            Some(Outcome::Error { message, code }) => {
+                Ending::Failed { message: message.clone(), code: code.clone() }
+            }
+        }
+    }
+}
+
+/// Whether the reference client ends the run for a finding. It reads any version and takes a cut stream for a whole
+/// one; both are errors here all the same.
+pub fn is_fatal(finding: &Finding) -> bool {
+    let tolerated = [check::VERSION.code, super::sequence::TRUNCATED.code];
+    finding.rule.severity == Severity::Error && !tolerated.contains(&finding.rule.code)
 }
