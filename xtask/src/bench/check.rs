@@ -1,47 +1,53 @@
-//! The checker against a mere parse of the same bytes, and against the protocol's own suite.
+//! The checker and the follower against mere parses of the same bytes, and against the protocols' own software.
 //!
-//! Everything runs in one thread on a recording in memory that breaks no rule, in turns. What one event costs in a
-//! session of any length is measured on sessions that are written while they are checked; peak memory is that of the
-//! real program on a real file.
+//! Everything runs in one thread on recordings in memory that break no rule, in turns. AAEP and AEP are checked; AG-UI
+//! is followed, from bytes to the messages and the state that a client would show, each run as a stream of its own.
+//! What one event costs in a session of any length is measured on sessions that are written while they are read; peak
+//! memory is that of the real program on a real file.
 
-use std::fmt::Write;
 use std::hint::black_box;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::frame::ndjson::Lines;
 use banister_events::limits::MESSAGE_BYTES;
 use serde::de::IgnoredAny;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::stats::Runs;
-use super::{merge, now, target};
+use super::{now, target};
 
+mod agui;
 mod corpus;
+mod follow;
+mod lengths;
 mod memory;
 mod peer;
+mod report;
 
-use corpus::Session;
-use peer::Suite;
+use agui::{Framing, Recording};
+use peer::{Part, Peer};
 
 /// How much is handed to the framing at once, as `banister check` does.
 const PIECE: usize = 64 * 1024;
 const AAEP_BYTES: usize = 32 << 20;
 const AEP_BYTES: usize = 8 << 20;
-/// The suite is slow: it gets less, and fewer runs.
+const AGUI_BYTES: usize = 8 << 20;
+/// Slow peers get less, and fewer runs.
 const SUITE_BYTES: usize = 256 << 10;
-const SUITE_RUNS: usize = 10;
-/// The lengths of one session, and how many events are checked at least to measure one.
-const LENGTHS: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
-const LENGTH_EVENTS: u64 = 200_000;
-const LENGTH_RUNS: usize = 5;
+const CLIENT_BYTES: usize = 1 << 20;
+const SLOW_RUNS: usize = 10;
 
 const AAEP: &str = "banister, AAEP";
 const AAEP_VALUE: &str = "serde_json::Value, AAEP";
 const SUITE: &str = "aaep-conformance";
+const AGUI: &str = "banister, AG-UI, SSE";
+const OPERATORS: &str = "@ag-ui/client, verify + apply";
+const RUN_AGENT: &str = "@ag-ui/client, runAgent";
+const LIBRARY: &str = "crate ag-ui";
 
 pub(crate) fn check(runs: usize) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
@@ -49,6 +55,10 @@ pub(crate) fn check(runs: usize) -> anyhow::Result<()> {
     }
     let (large, events) = corpus::recording(Protocol::Aaep, AAEP_BYTES, 0)?;
     let (other, other_events) = corpus::recording(Protocol::Aep, AEP_BYTES, 0)?;
+    let (slice, slice_events) = corpus::recording(Protocol::Aaep, SUITE_BYTES, 0)?;
+    let sse = Recording::write(Framing::Sse, AGUI_BYTES)?;
+    let lines = Recording::write(Framing::Lines, AGUI_BYTES)?;
+    let short = Recording::write(Framing::Sse, CLIENT_BYTES)?;
     let row = |name, work, text, events| Row { name, work, text, events, runs: Runs::default() };
     let mut rows = vec![
         row(AAEP, Work::Check(Protocol::Aaep), &*large, events),
@@ -56,11 +66,32 @@ pub(crate) fn check(runs: usize) -> anyhow::Result<()> {
         row("serde IgnoredAny, AAEP", Work::Skip, &large, events),
         row("banister, AEP", Work::Check(Protocol::Aep), &other, other_events),
         row("serde_json::Value, AEP", Work::Parse, &other, other_events),
+        row(AGUI, Work::Follow(&sse), &sse.text, sse.events),
+        row("banister, AG-UI, NDJSON", Work::Follow(&lines), &lines.text, lines.events),
+        row("serde_json::Value, AG-UI", Work::Parse, &lines.text, lines.events),
     ];
-    let (slice, slice_events) = corpus::recording(Protocol::Aaep, SUITE_BYTES, 0)?;
-    match Suite::start(&slice) {
-        Ok(suite) => rows.push(row(SUITE, Work::Suite(suite), &slice, slice_events)),
-        Err(error) => crate::tell(&format!("bench: SKIPPED {SUITE}: {error:#}")),
+    for (name, peer, text, events, most) in [
+        (SUITE, Peer::suite(&slice), &*slice, slice_events, SLOW_RUNS),
+        (
+            OPERATORS,
+            Peer::client(Part::Operators, &short.text),
+            &short.text,
+            short.events,
+            SLOW_RUNS,
+        ),
+        (
+            RUN_AGENT,
+            Peer::client(Part::RunAgent, &short.text),
+            &short.text,
+            short.events,
+            SLOW_RUNS,
+        ),
+        (LIBRARY, Peer::library(&sse.text), &sse.text, sse.events, usize::MAX),
+    ] {
+        match peer {
+            Ok(peer) => rows.push(row(name, Work::Peer { peer, most }, text, events)),
+            Err(error) => crate::tell(&format!("bench: SKIPPED {name}: {error:#}")),
+        }
     }
     crate::tell(&format!("bench: {runs} runs of each, in turns"));
     // The first round warms up.
@@ -71,10 +102,10 @@ pub(crate) fn check(runs: usize) -> anyhow::Result<()> {
         rows.rotate_left(1);
     }
     crate::tell("bench: sessions of different lengths");
-    let lengths = lengths(runs.min(LENGTH_RUNS))?;
+    let lengths = lengths::measure(runs)?;
     crate::tell("bench: a recording of 1 GB");
     let memory = memory::measure()?;
-    report(rows, &lengths, memory.as_ref())
+    report::report(rows, &lengths, memory.as_ref())
 }
 
 /// Builds this program as users get it, and lets that measure.
@@ -88,28 +119,30 @@ fn optimized(runs: usize) -> anyhow::Result<()> {
 /// One thing that is measured.
 struct Row<'a> {
     name: &'static str,
-    work: Work,
+    work: Work<'a>,
     text: &'a str,
     events: u64,
     runs: Runs,
 }
 
-enum Work {
+enum Work<'a> {
     /// Framing, parsing, every rule, the order of events.
     Check(Protocol),
+    /// All of that for each run, and what its events make.
+    Follow(&'a Recording),
     /// A `serde_json::Value` per line.
     Parse,
     /// The same without keeping anything.
     Skip,
-    /// The protocol's own suite.
-    Suite(Suite),
+    /// Somebody else's program, measured this many times at most.
+    Peer { peer: Peer, most: usize },
 }
 
 impl Row<'_> {
     fn run(&mut self, round: usize) -> anyhow::Result<()> {
         let took = match &mut self.work {
-            Work::Suite(_) if round > SUITE_RUNS => return Ok(()),
-            Work::Suite(suite) => suite.run()?,
+            Work::Peer { most, .. } if round > *most => return Ok(()),
+            Work::Peer { peer, .. } => peer.run()?,
             Work::Check(protocol) => {
                 let began = now();
                 let mut checker = Checker::new(*protocol);
@@ -118,6 +151,7 @@ impl Row<'_> {
                 ensure!(findings == 0, "{findings} findings in a recording without fault");
                 took
             }
+            Work::Follow(recording) => followed(recording)?,
             Work::Parse => parsed::<Value>(self.text)?,
             Work::Skip => parsed::<IgnoredAny>(self.text)?,
         };
@@ -150,6 +184,17 @@ fn checked(checker: &mut Checker, text: &str) -> anyhow::Result<usize> {
     Ok(findings)
 }
 
+fn followed(recording: &Recording) -> anyhow::Result<Duration> {
+    let began = now();
+    for bytes in recording.runs() {
+        let mut run = follow::Run::new();
+        run.read(recording.framing, bytes)?;
+        run.finish()?;
+        black_box(run);
+    }
+    Ok(began.elapsed())
+}
+
 fn parsed<'a, T: serde::Deserialize<'a>>(text: &'a str) -> anyhow::Result<Duration> {
     let began = now();
     for line in text.as_bytes().split(|byte| *byte == b'\n') {
@@ -163,156 +208,4 @@ fn parsed<'a, T: serde::Deserialize<'a>>(text: &'a str) -> anyhow::Result<Durati
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
 fn per_event(took: Duration, events: u64) -> f64 {
     took.as_secs_f64() * 1e9 / events.max(1) as f64
-}
-
-/// What one event costs, in nanoseconds, for each length of a session.
-fn lengths(runs: usize) -> anyhow::Result<Vec<(u64, f64)>> {
-    let mut measured = LENGTHS.map(|length| (length, Vec::new()));
-    for _ in 0..runs {
-        for (length, costs) in &mut measured {
-            costs.push(length_cost(*length)?);
-        }
-    }
-    Ok(measured
-        .into_iter()
-        .map(|(length, mut costs)| {
-            costs.sort_by(f64::total_cmp);
-            (length, costs.get(costs.len() / 2).copied().unwrap_or_default())
-        })
-        .collect())
-}
-
-/// Writes sessions of one length piece by piece, and measures the checks alone.
-fn length_cost(length: u64) -> anyhow::Result<f64> {
-    let mut text = String::with_capacity(2 * PIECE);
-    let (mut took, mut events) = (Duration::ZERO, 0);
-    let mut id = 0;
-    while events < LENGTH_EVENTS {
-        let mut session = Session::new(Protocol::Aaep, id, length);
-        let mut checker = Checker::new(Protocol::Aaep);
-        let mut findings = 0;
-        loop {
-            text.clear();
-            while text.len() < PIECE && session.write(&mut text)? {}
-            if text.is_empty() {
-                break;
-            }
-            let began = now();
-            findings += checked(&mut checker, &text)?;
-            took += began.elapsed();
-        }
-        ensure!(findings == 0, "{findings} findings in a session without fault");
-        events += session.events();
-        id += 1;
-    }
-    Ok(per_event(took, events))
-}
-
-/// A promise of the design: what it is about, the number, the goal, and whether that is the least or the most.
-struct Goal {
-    what: String,
-    number: f64,
-    unit: &'static str,
-    wanted: f64,
-    bound: &'static str,
-}
-
-impl Goal {
-    fn at_least(what: &str, number: f64, wanted: f64) -> Self {
-        Self { what: what.to_owned(), number, unit: "x", wanted, bound: "at least" }
-    }
-
-    fn at_most(what: &str, number: f64, unit: &'static str, wanted: f64) -> Self {
-        Self { what: what.to_owned(), number, unit, wanted, bound: "at most" }
-    }
-
-    fn met(&self) -> bool {
-        match self.bound {
-            "at least" => self.number >= self.wanted,
-            _ => self.number <= self.wanted,
-        }
-    }
-}
-
-fn report(
-    mut rows: Vec<Row<'_>>,
-    lengths: &[(u64, f64)],
-    memory: Option<&memory::Peak>,
-) -> anyhow::Result<()> {
-    rows.sort_by(|one, other| one.cost().total_cmp(&other.cost()));
-    let mut text = String::from("\nChecking recordings, one thread, medians:\n\n");
-    writeln!(text, "{:<26} {:>12} {:>12} {:>9}", "", "ns/event", "events/s", "MB/s")?;
-    let mut told = Vec::new();
-    for row in &rows {
-        let cost = row.cost();
-        let (events, megabytes) = (1e9 / cost, row.mean_bytes() * 1e3 / cost);
-        writeln!(text, "{:<26} {cost:>12.0} {events:>12.0} {megabytes:>9.0}", row.name)?;
-        told.push(json!({
-            "name": row.name, "runs": row.runs.count(), "events": row.events,
-            "bytes": row.text.len(), "ns_per_event": cost,
-        }));
-    }
-    writeln!(text, "\nOne session, nanoseconds per event:\n")?;
-    for (length, cost) in lengths {
-        writeln!(text, "{length:>10} events {cost:>12.0}")?;
-    }
-    let goals = goals(&rows, lengths, memory)?;
-    if let Some(peak) = memory {
-        writeln!(
-            text,
-            "\nbanister check on {} MB: {:.1} s, {:.0} MB/s, peak memory {:.1} MB",
-            peak.bytes >> 20,
-            peak.took.as_secs_f64(),
-            peak.rate(),
-            peak.megabytes(),
-        )?;
-    }
-    writeln!(text, "\nGoals:\n")?;
-    let mut judged = Vec::new();
-    for goal in &goals {
-        let Goal { what, number, unit, wanted, bound } = goal;
-        let verdict = if goal.met() { "met" } else { "MISSED" };
-        writeln!(text, "{what}: {number:.2} {unit}   (goal: {bound} {wanted} {unit}, {verdict})")?;
-        judged.push(json!({
-            "what": what, "number": number, "unit": unit, "goal": wanted, "bound": bound,
-            "met": goal.met(),
-        }));
-    }
-    crate::say(text.trim_end_matches('\n'));
-    let lengths: Vec<Value> = lengths
-        .iter()
-        .map(|(length, cost)| json!({ "events": length, "ns_per_event": cost }))
-        .collect();
-    merge(
-        "check",
-        json!({
-            "rows": told, "lengths": lengths, "goals": judged,
-            "memory": memory.map(|peak| json!({
-                "bytes": peak.bytes, "peak_bytes": peak.memory, "seconds": peak.took.as_secs_f64(),
-            })),
-        }),
-    )
-}
-
-fn goals(
-    rows: &[Row<'_>],
-    lengths: &[(u64, f64)],
-    memory: Option<&memory::Peak>,
-) -> anyhow::Result<Vec<Goal>> {
-    let cost = |name| rows.iter().find(|row| row.name == name).map(Row::cost);
-    let ours = cost(AAEP).context("our own cost was not measured")?;
-    let costs = || lengths.iter().map(|(_, cost)| *cost);
-    let flat = costs().fold(0.0, f64::max) / costs().fold(f64::INFINITY, f64::min);
-    let mut goals = Vec::new();
-    if let Some(suite) = cost(SUITE) {
-        goals.push(Goal::at_least(&format!("speed over {SUITE}"), suite / ours, 500.0));
-    }
-    if let Some(value) = cost(AAEP_VALUE) {
-        goals.push(Goal::at_least("speed over a mere parse into a Value", value / ours, 1.0));
-    }
-    goals.push(Goal::at_most("dearest over cheapest length of a session", flat, "x", 1.3));
-    if let Some(peak) = memory {
-        goals.push(Goal::at_most("peak memory on 1 GB", peak.megabytes(), "MB", 96.0));
-    }
-    Ok(goals)
 }

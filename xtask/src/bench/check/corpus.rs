@@ -15,10 +15,10 @@ const ROUND: u64 = 32;
 const CHUNKS: u64 = 14;
 
 /// What one agent says in one language.
-struct Speech {
+pub(super) struct Speech {
     language: &'static str,
     direction: &'static str,
-    sentences: [&'static str; 3],
+    pub(super) sentences: [&'static str; 3],
 }
 
 static SPEECHES: [Speech; 5] = [
@@ -69,6 +69,18 @@ static SPEECHES: [Speech; 5] = [
     },
 ];
 
+/// What the agent of one session or run says.
+pub(super) fn speech(id: u64) -> &'static Speech {
+    let [english, german, yoruba, japanese, arabic] = &SPEECHES;
+    match id % 5 {
+        0 => english,
+        1 => german,
+        2 => yoruba,
+        3 => japanese,
+        _ => arabic,
+    }
+}
+
 /// One session, written event by event.
 #[derive(Debug, Clone)]
 pub(super) struct Session {
@@ -106,19 +118,8 @@ impl Session {
         Ok(true)
     }
 
-    fn speech(&self) -> &'static Speech {
-        let [english, german, yoruba, japanese, arabic] = &SPEECHES;
-        match self.id % 5 {
-            0 => english,
-            1 => german,
-            2 => yoruba,
-            3 => japanese,
-            _ => arabic,
-        }
-    }
-
     fn sentence(&self) -> &'static str {
-        let [first, second, third] = self.speech().sentences;
+        let [first, second, third] = speech(self.id).sentences;
         match self.next % 3 {
             0 => first,
             1 => second,
@@ -186,7 +187,7 @@ impl Session {
     /// The envelope and the summaries, without the end of the object.
     fn head(&self, out: &mut String, kind: &str, urgency: &str) -> fmt::Result {
         let Self { id, next, .. } = self;
-        let Speech { language, direction, .. } = self.speech();
+        let Speech { language, direction, .. } = speech(self.id);
         write!(
             out,
             r#"{{"@context":"https://aaep-protocol.org/context/v1","aaep_version":"1.0.0","type":"aaep:agent.{kind}","event_id":"evt_{id}x{next}","session_id":"sess_{id}","sequence_number":{next},"timestamp":""#
