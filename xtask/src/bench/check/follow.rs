@@ -1,8 +1,9 @@
 //! One run of AG-UI, from its bytes to what a client would show.
 
+use std::hint::black_box;
+
 use anyhow::ensure;
-use banister_events::check::Checker;
-use banister_events::event::Protocol;
+use banister_events::agui::follow::{Ending, Follower};
 use banister_events::frame::ndjson::Lines;
 use banister_events::frame::sse::Parser;
 use banister_events::limits::MESSAGE_BYTES;
@@ -11,23 +12,25 @@ use super::PIECE;
 use super::agui::Framing;
 
 /// A run that is being followed.
-#[derive(Debug)]
-pub(super) struct Run(Checker);
+#[derive(Debug, Default)]
+pub(super) struct Run(Follower);
 
 impl Run {
     pub(super) fn new() -> Self {
-        Self(Checker::new(Protocol::Agui))
+        Self::default()
     }
 
     fn event(&mut self, message: &[u8]) -> anyhow::Result<()> {
-        let findings = self.0.message(message);
-        ensure!(findings.is_empty(), "a run without fault is refused: {findings:?}");
+        let followed = self.0.event(message)?;
+        let quiet = followed.findings.is_empty() && followed.warnings.is_empty();
+        ensure!(quiet, "a run without fault is not quiet: {followed:?}");
         Ok(())
     }
 
     pub(super) fn finish(&mut self) -> anyhow::Result<()> {
-        let findings = self.0.finish();
-        ensure!(findings.is_empty(), "a run without fault has not ended: {findings:?}");
+        let ending = self.0.ending();
+        ensure!(ending == Ending::Finished, "a run without fault has not ended: {ending:?}");
+        black_box(self.0.reducer().state());
         Ok(())
     }
 
