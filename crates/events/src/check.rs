@@ -68,7 +68,7 @@ fn event(
         }
         Protocol::Agui => {
             let mut findings = Vec::new();
-            agui::check::event(message, &mut Boundary::default(), known, &mut findings);
+            agui::check::event(message, &mut Boundary::new(strict), known, &mut findings);
             findings
         }
         Protocol::Aep => aep::check::event(message, strict, known),
@@ -133,17 +133,22 @@ impl Checker {
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.strict = true;
-        if let Order::Aaep(sequence) = &mut self.order {
-            sequence.strict = true;
+        match &mut self.order {
+            Order::Aaep(sequence) => sequence.strict = true,
+            Order::Agui(verifier) => verifier.be_strict(),
+            Order::Aep(_) => {}
         }
         self
     }
 
-    /// The same, for a stream that is joined while it runs: what came before excuses what is missing.
+    /// The same, for what one client reads live. An AAEP stream is joined while it runs: what came before excuses what
+    /// is missing. An AG-UI agent has no two runs at once, of whatever threads.
     #[must_use]
-    pub fn joined(mut self) -> Self {
-        if let Order::Aaep(sequence) = &mut self.order {
-            sequence.joined = true;
+    pub fn live(mut self) -> Self {
+        match &mut self.order {
+            Order::Aaep(sequence) => sequence.joined = true,
+            Order::Agui(verifier) => verifier.be_single(),
+            Order::Aep(_) => {}
         }
         self
     }
@@ -154,6 +159,26 @@ impl Checker {
             self.lose();
         }
         unframed(self.protocol, error)
+    }
+
+    /// Everything wrong with the frames that the stream's messages came in, if these were server-sent events.
+    ///
+    /// ```
+    /// use banister_events::check::Checker;
+    /// use banister_events::event::Protocol;
+    /// use banister_events::frame::sse::Parser;
+    /// let mut parser = Parser::new(1024);
+    /// parser.push(b"data: {}\r\n\r\n")?;
+    /// let findings = Checker::new(Protocol::Agui).frames(&parser.quirks());
+    /// assert_eq!(findings[0].rule.code, "AGUI-SSE-01");
+    /// # Ok::<(), banister_events::frame::Error>(())
+    /// ```
+    pub fn frames(&self, quirks: &frame::sse::Quirks) -> Vec<Finding> {
+        match self.protocol {
+            Protocol::Agui => agui::check::frames(quirks, self.strict),
+            // Their readers take every line end, and fields of frames have a meaning.
+            Protocol::Aaep | Protocol::Aep => Vec::new(),
+        }
     }
 
     fn lose(&mut self) {

@@ -59,12 +59,15 @@ pub enum Error {
     /// A comma in that array has no element before or after it.
     #[error("the array of messages has a comma too many")]
     SpareComma,
+    /// The message is no event in the binary encoding of its stream.
+    #[error("the message is no event in protobuf")]
+    Binary,
 }
 
 impl Error {
     /// Whether it tells of a message; otherwise it is something around messages that is wrong.
     pub fn is_message(self) -> bool {
-        matches!(self, Self::TooLarge { .. } | Self::Truncated { .. })
+        matches!(self, Self::TooLarge { .. } | Self::Truncated { .. } | Self::Binary)
     }
 }
 

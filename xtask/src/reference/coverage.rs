@@ -1,4 +1,4 @@
-//! Every rule of AAEP and AEP, with the code that checks it or the reason why no stream can show it.
+//! Every rule of the three protocols, with the code that checks it or the reason why no stream can show it.
 //!
 //! The rows are data, `conformance/coverage/*.yaml`. That every code in them exists and none is missing is tested
 //! with the rules themselves.
@@ -14,15 +14,15 @@ use super::{cell, code};
 pub(super) fn page() -> anyhow::Result<String> {
     let mut page = String::from(
         "# What is checked\n\n\
-         Every rule of the two protocols, one row each: the codes that check it, or the reason why no recording can \
+         Every rule of the three protocols, one row each: the codes that check it, or the reason why no recording can \
          show whether it was kept. A recording may hold both directions: events, the handshake, replies, hook \
-         responses. The codes are explained in [Rules of the protocols](findings.md). AEP numbers its rules nowhere, so \
-         the ids of its rows are Banister's.\n\n\
+         responses. The codes are explained in [Rules of the protocols](findings.md). AEP and AG-UI \
+         number their rules nowhere, so the ids of their rows are Banister's.\n\n\
          A rule that a protocol words as a must may still be a warning here, or a note. An error says that the stream \
          itself proves the rule broken. Where a stream alone cannot prove it, because a recording may begin late, \
          leave messages out or show one side only, the finding is a warning: something to look at, not a verdict.\n",
     );
-    for protocol in [Protocol::Aaep, Protocol::Aep] {
+    for protocol in Protocol::ALL {
         section(&mut page, protocol)?;
     }
     Ok(page)

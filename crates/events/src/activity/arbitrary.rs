@@ -21,6 +21,11 @@ fn ident() -> impl Strategy<Value = String> {
     prop_oneof!["[abc]", Just("toolu_01/ odd".to_owned()), Just("call_1".to_owned())]
 }
 
+/// Asks are named apart from everything else.
+fn ask_ident() -> impl Strategy<Value = String> {
+    ident().prop_map(|id| format!("ask_{id}"))
+}
+
 fn action() -> impl Strategy<Value = Action> {
     let kind = prop_oneof![
         Just(ActionKind::Tool),
@@ -66,7 +71,14 @@ fn ask() -> impl Strategy<Value = Ask> {
         Just(AskKind::Confirmation),
         words().prop_map(|question| AskKind::Clarification { question }),
     ];
-    (ident(), words(), kind, prop::option::of(action()), prop::option::of(gate()), -5_i64..200_000)
+    (
+        ask_ident(),
+        words(),
+        kind,
+        prop::option::of(action()),
+        prop::option::of(gate()),
+        -5_i64..200_000,
+    )
         .prop_map(|(id, token, kind, action, gate, seconds)| Ask {
             id,
             token,
@@ -115,7 +127,7 @@ fn what() -> impl Strategy<Value = What> {
         2 => (action(), words(), prop::option::of(words()))
             .prop_map(|(action, by, reason)| What::ActionDenied { action, by, reason }),
         4 => ask().prop_map(|ask| What::AskOpened { ask }),
-        4 => (ident(), prop::option::of(action()), outcome, prop::option::of(words()))
+        4 => (ask_ident(), prop::option::of(action()), outcome, prop::option::of(words()))
             .prop_map(|(id, action, outcome, message)| What::AskClosed {
                 id, action, outcome, by: "user".to_owned(), message,
             }),

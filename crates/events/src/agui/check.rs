@@ -1,15 +1,18 @@
 //! What one AG-UI event alone can break: its type, its fields, nulls, words, versions.
 //!
 //! The line between error and warning is the protocol's own: a malformed value on a known field ends the run (error),
-//! what is not recognised is dropped or stripped and the run goes on (warning). Whether tool arguments are JSON is
-//! the application's business and not checked.
+//! what is not recognised is dropped or stripped and the run goes on (warning). So is a must that clients do not look
+//! at. Codes with SSE are about frames, which only bytes show ([`frames`]).
 
 use super::enforce::{Boundary, Enforced};
-use super::event::{PROTOCOL_VERSION, RETIRED, Type};
+use super::event::{RETIRED, Type};
 use crate::check::rules;
-use crate::check::shape::{self, Issue, Known, What, quote, says, text};
+use crate::check::shape::{self, Issue, Known, What, quote, text};
 use crate::finding::Finding;
-use crate::json::{Document, View};
+use crate::frame::sse::Quirks;
+use crate::json::Document;
+
+mod content;
 
 rules! {
     JSON = "AGUI-EVT-01" Error Producer
@@ -69,6 +72,48 @@ rules! {
     LEGACY_PART = "AGUI-EVT-19" Warning Producer
         "Content parts of type binary are retired.",
         "Send an image, audio, video or document part with a source.";
+    DRAFT_TYPE = "AGUI-EVT-20" Note Producer
+        "META is a draft that no version has; clients drop it.",
+        "Use CUSTOM until a version has it.";
+    USAGE_SUM = "AGUI-EVT-21" Warning Producer
+        "Token counts add up: total is input and output, reasoning is part of output, cached is part of input.",
+        "Report totals, and parts that are contained in them.";
+    USAGE_TWICE = "AGUI-EVT-22" Warning Producer
+        "Usage has one entry for each provider and model.",
+        "Add the counts of the same model up.";
+    RESERVED_KEY = "AGUI-EVT-23" Warning Producer
+        "The key ag-ui of metadata belongs to the protocol.",
+        "Prefix the keys of your own.";
+    EXPIRY = "AGUI-EVT-24" Warning (opt_in) Producer
+        "expiresAt is a date that clients can read; what they cannot read never expires.",
+        "Write a date and time such as 2027-01-31T12:00:00Z.";
+    INPUT_ACTIVITY = "AGUI-EVT-25" Warning Subscriber
+        "The input of a run has no activity messages: these are the client's own.",
+        "Leave activity messages out of the history that is sent.";
+    VALUE_TYPE = "AGUI-EVT-26" Warning Producer
+        "encryptedValueType is of version 1.1; 1.0 clients strip it.",
+        "Leave it out, or send it to clients of 1.1 only.";
+    CUSTOM_NAME = "AGUI-EVT-27" Warning (opt_in) Producer
+        "Names of CUSTOM events have a prefix; those without one are reserved.",
+        "Name the event like example.com/name or example.name.";
+    RAW_EVENT = "AGUI-EVT-28" Note Producer
+        "RAW carries events of somebody else's, not those of AG-UI.",
+        "Emit the event itself: clients do not act on what RAW holds.";
+    INPUT_THREAD = "AGUI-EVT-29" Warning Producer
+        "A run is of the thread that its input names.",
+        "Use the threadId of the input.";
+    LINE_END = "AGUI-SSE-01" Error Producer
+        "Frames of server-sent events end with LF LF; the reference client finds no other end.",
+        "Write \\n and never \\r.";
+    BARE_LINE = "AGUI-SSE-02" Warning Producer
+        "Events stand in data fields; clients pass over any other line without a word.",
+        "Begin the line with \"data: \".";
+    BYTE_ORDER_MARK = "AGUI-SSE-03" Note Producer
+        "A stream begins with its first frame, not with a byte order mark.",
+        "Write UTF-8 without a mark.";
+    FRAME_FIELD = "AGUI-SSE-04" Note (opt_in) Producer
+        "Frames have data and nothing else: event, id and retry are ignored.",
+        "Leave out fields other than data; nothing resumes by id.";
 }
 
 /// Everything wrong with one message, seen alone, and what a client makes of it.
@@ -93,20 +138,31 @@ pub(crate) fn event(
         findings.push(unknown(&name));
     }
     let enforced = boundary.enforce(&name, message, known, findings);
-    match kind {
-        Some(Type::RunStarted) => findings.extend(version(object)),
-        Some(Type::RunFinished) => {
-            findings.extend(interrupts(object));
-            findings.extend(cancelled(object));
-        }
-        _ => {}
+    if let Some(kind) = kind {
+        content::event(kind, object, boundary.strict, findings);
     }
     enforced
+}
+
+/// Everything wrong with the frames that a stream's events came in.
+pub(crate) fn frames(quirks: &Quirks, strict: bool) -> Vec<Finding> {
+    let told = [
+        (quirks.carriage_return, &LINE_END, "ends with a carriage return"),
+        (quirks.bare, &BARE_LINE, "is JSON outside a data field"),
+        (quirks.mark, &BYTE_ORDER_MARK, "begins with a byte order mark"),
+        (quirks.other_field.filter(|_| strict), &FRAME_FIELD, "is a field other than data"),
+    ];
+    told.into_iter()
+        .filter_map(|(place, rule, what)| Some(rule.at("", format!("line {} {what}", place?.line))))
+        .collect()
 }
 
 fn unknown(name: &str) -> Finding {
     if let Some((_, now)) = RETIRED.iter().find(|(old, _)| *old == name) {
         return RETIRED_TYPE.at("/type", format!("{name} is now {now}"));
+    }
+    if name == "META" {
+        return DRAFT_TYPE.at("/type", "META is a draft");
     }
     let squeezed = |text: &str| text.replace('_', "").to_ascii_lowercase();
     let meant = Type::ALL.into_iter().find(|kind| squeezed(kind.name()) == squeezed(name));
@@ -136,55 +192,6 @@ pub(super) fn finding(kind: Type, issue: Issue) -> Finding {
         What::Member => &UNKNOWN_MEMBER,
     };
     rule.at(pointer, message)
-}
-
-fn version(object: View<'_>) -> Option<Finding> {
-    let Some(declared) = object.get("protocolVersion") else {
-        return Some(VERSION_MISSING.at("/protocolVersion", "the run declares no protocolVersion"));
-    };
-    let declared = declared.as_str()?;
-    let declared = &*declared;
-    if declared == PROTOCOL_VERSION {
-        return None;
-    }
-    let number = |part: &str| {
-        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<u32>().ok())?
-    };
-    let parsed =
-        declared.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
-    Some(match parsed {
-        Some((1, _)) => {
-            NEWER.at("/protocolVersion", format!("{} is newer than 1.0", quote(declared)))
-        }
-        _ => VERSION.at("/protocolVersion", format!("{} is no version 1.x", quote(declared))),
-    })
-}
-
-fn outcome<'a>(object: View<'a>, kind: &str) -> Option<View<'a>> {
-    object.get("outcome").filter(|outcome| says(*outcome, "type", kind))
-}
-
-fn interrupts(object: View<'_>) -> Option<Finding> {
-    let interrupts = outcome(object, "interrupt")?.get("interrupts")?;
-    let mut seen = std::collections::HashSet::new();
-    let twice = interrupts
-        .items()
-        .enumerate()
-        .filter_map(|(index, interrupt)| Some((index, text(interrupt, "id")?)))
-        .find(|(_, id)| !seen.insert(id.clone()))?;
-    let (index, id) = twice;
-    Some(
-        SAME_INTERRUPT.at(
-            format!("/outcome/interrupts/{index}/id"),
-            format!("{} is there twice", quote(&id)),
-        ),
-    )
-}
-
-fn cancelled(object: View<'_>) -> Option<Finding> {
-    outcome(object, "cancelled")?;
-    object.get("result").filter(|result| !result.is_null())?;
-    Some(CANCELLED_RESULT.at("/result", "the run was cancelled and has a result"))
 }
 
 #[cfg(test)]

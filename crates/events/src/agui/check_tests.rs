@@ -132,3 +132,107 @@ fn versions_are_told_apart() {
         assert_eq!(codes(&message).first().map(|(code, _)| *code), code, "{version}");
     }
 }
+
+fn strictly(message: &Value) -> Vec<(&'static str, String)> {
+    let mut checker = crate::check::Checker::new(Protocol::Agui).strict();
+    let findings = checker.alone(message.to_string().as_bytes());
+    findings.into_iter().map(|finding| (finding.rule.code, finding.pointer)).collect()
+}
+
+#[test]
+fn token_counts_add_up() {
+    let of = |usage: Value| json!({"type": "RUN_ERROR", "message": "", "usage": [usage]});
+    for (usage, field) in [
+        (json!({}), None),
+        (json!({"totalTokens": 7}), None),
+        (json!({"totalTokens": 7, "inputTokens": 3}), None),
+        (json!({"totalTokens": 7, "inputTokens": 3, "outputTokens": 4}), None),
+        (json!({"totalTokens": 8, "inputTokens": 3, "outputTokens": 4}), Some("totalTokens")),
+        (json!({"reasoningTokens": 4, "outputTokens": 4}), None),
+        (json!({"reasoningTokens": 5, "outputTokens": 4}), Some("reasoningTokens")),
+        (json!({"inputTokens": 4, "cachedInputTokens": 2, "cacheWriteInputTokens": 2}), None),
+        (
+            json!({"inputTokens": 4, "cachedInputTokens": 2, "cacheWriteInputTokens": 3}),
+            Some("cachedInputTokens"),
+        ),
+    ] {
+        let expected: Vec<_> =
+            field.map(|field| ("AGUI-EVT-21", format!("/usage/0/{field}"))).into_iter().collect();
+        assert_eq!(codes(&of(usage.clone())), expected, "{usage}");
+    }
+    let twice = json!({"type": "RUN_ERROR", "message": "", "usage": [{}, {"model": "m"}, {}]});
+    assert_eq!(codes(&twice), [("AGUI-EVT-22", "/usage/2".into())]);
+}
+
+#[test]
+fn dates_are_in_a_form_that_clients_read() {
+    for (moment, good) in [
+        ("2027-01-31T12:00:00Z", true),
+        ("2027-01-31T12:00:00.5+01:00", true),
+        ("2027-01-31T12:00:00", true),
+        ("2027-01-31", true),
+        ("Sun, 31 Jan 2027 12:00:00 GMT", true),
+        ("tomorrow", false),
+        ("", false),
+        ("2027-02-31T12:00:00Z", false),
+    ] {
+        let message = json!({"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "interrupt", "interrupts": [{"id": "i", "reason": "x", "expiresAt": moment}]}});
+        assert_eq!(strictly(&message).is_empty(), good, "{moment}");
+        assert_eq!(codes(&message), [], "{moment}");
+    }
+}
+
+#[test]
+fn what_the_input_repeats_is_looked_at_too() {
+    let message = json!({"type": "RUN_STARTED", "threadId": "t", "runId": "r", "protocolVersion": "1.0", "input": {
+        "threadId": "u", "runId": "r", "messages": [
+            {"id": "1", "role": "assistant", "encryptedValue": "x", "encryptedValueType": "y", "toolCalls": [
+                {"id": "c", "type": "function", "function": {"name": "n", "arguments": ""}, "encryptedValue": "x", "encryptedValueType": "y"},
+            ]},
+            {"id": "2", "role": "activity", "activityType": "x", "content": {}},
+        ],
+    }});
+    let expected = [
+        ("AGUI-EVT-29", "/threadId"),
+        ("AGUI-EVT-26", "/input/messages/0/encryptedValueType"),
+        ("AGUI-EVT-26", "/input/messages/0/toolCalls/0/encryptedValueType"),
+        ("AGUI-EVT-25", "/input/messages/1/role"),
+    ];
+    assert_eq!(codes(&message), expected.map(|(code, pointer)| (code, pointer.to_owned())));
+}
+
+#[test]
+fn names_of_custom_events_have_a_prefix_if_asked() {
+    for (name, good) in [("a.b", true), ("a:b", true), ("a/b", true), ("PredictState", false)] {
+        let message = json!({"type": "CUSTOM", "name": name, "value": 1});
+        assert_eq!(strictly(&message).is_empty(), good, "{name}");
+        assert_eq!(codes(&message), []);
+    }
+}
+
+#[test]
+fn frames_are_judged_by_what_the_reference_client_reads() {
+    let told = |bytes: &[u8], strict: bool| -> Vec<(&'static str, String)> {
+        let mut parser = crate::frame::sse::Parser::new(1024);
+        parser.push(bytes).unwrap();
+        let found = frames(&parser.quirks(), strict);
+        found.into_iter().map(|finding| (finding.rule.code, finding.message)).collect()
+    };
+    assert_eq!(told(b": hi\n\ndata: {}\n\ndata:{}\ndata: {}\n\ndata: {}", true), []);
+    assert_eq!(
+        told(b"data: {}\n\ndata: {}\r\n\r\n", false),
+        [("AGUI-SSE-01", "line 3 ends with a carriage return".to_owned())]
+    );
+    assert_eq!(told(b"data: {}\r\rdata: {}", false).first().unwrap().0, "AGUI-SSE-01");
+    assert_eq!(
+        told(b"data: {}\n\n{\"type\": \"RAW\"}\n\n Data: {}\n", false),
+        [("AGUI-SSE-02", "line 3 is JSON outside a data field".to_owned())]
+    );
+    assert_eq!(told(b"\xEF\xBB\xBFdata: {}\n\n", false).first().unwrap().0, "AGUI-SSE-03");
+    let fields = b"event: message\ndata: {}\n\nid: 7\n\n";
+    assert_eq!(told(fields, false), []);
+    assert_eq!(
+        told(fields, true),
+        [("AGUI-SSE-04", "line 1 is a field other than data".to_owned())]
+    );
+}

@@ -34,6 +34,8 @@ pub(crate) enum Enforced {
 /// The boundary that a stream's events pass, one after another.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Boundary {
+    /// Whether the rules that apply only on request apply to what passes.
+    pub(super) strict: bool,
     /// The ids that were made up for the retired span and message that are open.
     span: Option<String>,
     message: Option<String>,
@@ -41,6 +43,11 @@ pub(crate) struct Boundary {
 }
 
 impl Boundary {
+    /// A boundary at the beginning of a stream.
+    pub(crate) fn new(strict: bool) -> Self {
+        Self { strict, ..Self::default() }
+    }
+
     /// Takes out of an event what does not belong there, and tells of it. The type's own finding is the caller's.
     pub(crate) fn enforce(
         &mut self,

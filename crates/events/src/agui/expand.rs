@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::event::Type;
 use super::sequence::{CHUNK_AMBIGUOUS, CHUNK_CHANGED, FIRST_CHUNK, OWNER, owned_by};
-use super::step::{Item, Opener, Step};
+use super::step::{Fields, Item, Opener, Step};
 use crate::check::shape::{quote, text};
 use crate::finding::Finding;
 use crate::json::View;
@@ -105,16 +105,19 @@ impl Lanes {
         findings: &mut Vec<Finding>,
         sink: Sink<'_, 'a>,
     ) {
-        let field = |name: &str| text(event, name);
-        let (id, tag) = (field(item.id_field()), field("subagentRunId"));
-        let Some(at) = self.find(item, id.as_deref(), tag.as_deref(), findings) else {
-            return;
+        let Fields { id, tag, mut delta, metadata, opener, raw } = Fields::of(item, event);
+        let at = match self.find(item, id.as_deref(), tag.as_deref()) {
+            Ok(at) => at,
+            Err(finding) => {
+                findings.push(finding);
+                if id.is_none() {
+                    // What continues it is not told again.
+                    self.hold(Lane { owner: None, item, id: None, opener: Opener::default() });
+                }
+                return;
+            }
         };
-        let [role, name, parent] = item.opener_fields().map(|name| name.and_then(field));
-        let opener = Opener { role, name, parent };
-        let metadata = event.get("metadata");
-        let mut delta = field("delta");
-        if delta.is_none() && event.get("rawEvent").is_some() {
+        if delta.is_none() && raw {
             delta = Some(Cow::Borrowed(""));
         }
         let fits = |lane: &&Lane| {
@@ -141,10 +144,7 @@ impl Lanes {
         } else if item == Item::Tool && opener.name.is_none() {
             findings.push(FIRST_CHUNK.at("/toolCallName", "the first chunk of a call has no name"));
         }
-        if self.0.len() >= LANES {
-            self.0.remove(0);
-        }
-        self.0.push(Lane {
+        self.hold(Lane {
             owner: tag.as_deref().map(Into::into),
             item,
             id: id.as_deref().map(Into::into),
@@ -157,39 +157,43 @@ impl Lanes {
         }
     }
 
+    fn hold(&mut self, lane: Lane) {
+        if self.0.len() >= LANES {
+            self.0.remove(0);
+        }
+        self.0.push(lane);
+    }
+
     /// The lane a chunk goes to, if it is there yet; its owner is the chunk's where it is not, or is not continued.
-    /// Nothing where it cannot be told, or the chunk is somebody else's.
+    /// An error where it cannot be told, or the chunk is somebody else's.
     fn find(
         &self,
         item: Item,
         id: Option<&str>,
         tag: Option<&str>,
-        findings: &mut Vec<Finding>,
-    ) -> Option<Option<usize>> {
+    ) -> Result<Option<usize>, Finding> {
         let held = |lane: &Lane| lane.item == item && id.is_some() && lane.id.as_deref() == id;
         if let Some((at, lane)) = self.0.iter().enumerate().find(|(_, lane)| held(lane)) {
             if tag.is_some() && lane.owner.as_deref() != tag {
-                findings.push(OWNER.at("/subagentRunId", owned_by(lane.owner.as_deref())));
-                return None;
+                return Err(OWNER.at("/subagentRunId", owned_by(lane.owner.as_deref())));
             }
-            return Some(Some(at));
+            return Ok(Some(at));
         }
         let of =
             |owner: Option<&str>| self.0.iter().position(|lane| lane.owner.as_deref() == owner);
         if id.is_some() || tag.is_some() {
-            return Some(of(tag));
+            return Ok(of(tag));
         }
         let mut same = self.0.iter().enumerate().filter(|(_, lane)| lane.item == item);
         if let Some((at, _)) = same.clone().find(|(_, lane)| lane.owner.is_none()) {
-            return Some(Some(at));
+            return Ok(Some(at));
         }
         match (same.next(), same.next()) {
-            (Some((at, _)), None) => Some(Some(at)),
-            (None, _) => Some(of(None)),
+            (Some((at, _)), None) => Ok(Some(at)),
+            (None, _) => Ok(of(None)),
             (Some(_), Some(_)) => {
                 let message = format!("several subagents have an open {}", item.name());
-                findings.push(CHUNK_AMBIGUOUS.at("", message));
-                None
+                Err(CHUNK_AMBIGUOUS.at("", message))
             }
         }
     }

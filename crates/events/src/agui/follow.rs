@@ -46,6 +46,17 @@ impl Verifier {
         Self { sequence: Sequence::single(), ..Self::default() }
     }
 
+    /// From now on, the rules that apply only on request apply.
+    pub(crate) fn be_strict(&mut self) {
+        self.boundary.strict = true;
+        self.sequence.be_strict();
+    }
+
+    /// [`Verifier::single`] from here on.
+    pub(crate) fn be_single(&mut self) {
+        self.sequence.be_single();
+    }
+
     /// Everything wrong with an event, alone and after those before it. Its steps go to `each` until one is wrong.
     pub(crate) fn step(
         &mut self,

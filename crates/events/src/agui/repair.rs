@@ -88,6 +88,13 @@ impl Event {
         Self { kind, fields: all, bytes: None }
     }
 
+    fn with(mut self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+        self
+    }
+
     fn text(&self, name: &str) -> Option<&str> {
         self.fields.get(name).and_then(Value::as_str)
     }
@@ -160,13 +167,13 @@ impl Repairer {
         let original = document.root().to_value();
         let Value::Object(fields) = &original else {
             self.tell(&JSON, "put what is no object into a RAW event");
-            return Some(raw(original));
+            return Some(raw(&original));
         };
         let fields = fields.clone();
         let name = fields.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         if name.is_empty() {
             self.tell(&TYPE, "put an object without type into a RAW event");
-            return Some(raw(original));
+            return Some(raw(&original));
         }
         let mut findings = Vec::new();
         match check::event(&document, &mut self.boundary, &mut self.known, &mut findings) {
@@ -185,7 +192,7 @@ impl Repairer {
             Enforced::Dropped => {
                 let Some(kind) = fields::meant(&name) else {
                     self.tell(&UNKNOWN_TYPE, format!("put {} into a RAW event", quote(&name)));
-                    return Some(raw(original));
+                    return Some(raw(&original));
                 };
                 self.tell(&UNKNOWN_TYPE, format!("{} became {}", quote(&name), kind.name()));
                 let mut event = Event { kind, fields, bytes: None };
@@ -324,12 +331,12 @@ impl Repairer {
             }
         }
         self.tell(&UNKNOWN_TYPE, format!("put {} into a RAW event", event.kind.name()));
-        self.out.push(raw(Value::Object(event.fields)).into_bytes());
+        self.out.push(raw(&Value::Object(event.fields)).into_bytes());
     }
 }
 
 /// Something that is no event as it stands, kept in one.
-fn raw(original: Value) -> Event {
+fn raw(original: &Value) -> Event {
     Event::made(Type::Raw, json!({ "event": original }))
 }
 

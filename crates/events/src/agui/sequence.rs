@@ -1,7 +1,7 @@
 //! What only the order of AG-UI events can break: runs, messages, calls, steps, reasoning, subagents, chunks.
 //!
 //! Codes up to 24 carry the number of the reference verifier's check; what is missing among them breaks a table
-//! already. Chunks are taken apart before. Reopening a closed message or call is legal, a result for a call of an
+//! already. Codes from 30 on are about what the verifier lets pass, and never errors. Chunks are taken apart before. Reopening a closed message or call is legal, a result for a call of an
 //! earlier run too, and a subagent's tag need not be announced: none of these is reported.
 //!
 //! Only three types name their thread or run. In a recording, events are taken to belong to the run started last,
@@ -17,8 +17,10 @@ use crate::check::shape::{quote, text};
 use crate::finding::{Finding, Rule, Severity};
 use crate::json::View;
 
+pub(crate) mod more;
 mod run;
 
+use more::More;
 use run::Run;
 pub(super) use run::owned_by;
 
@@ -107,6 +109,7 @@ pub struct Sequence {
     single: bool,
     /// How many messages got lost: each excuses one finding.
     lost: usize,
+    more: More,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,14 +119,21 @@ enum Ended {
 }
 
 impl Sequence {
-    /// For what one client reads from one agent.
+    /// For what one client reads from one agent. What the verifier lets pass is not judged: a client has its reducer.
     pub fn single() -> Self {
-        Self { single: true, ..Self::default() }
+        Self { single: true, more: More::off(), ..Self::default() }
+    }
+
+    /// [`Sequence::single`] from here on.
+    pub(crate) fn be_single(&mut self) {
+        self.single = true;
     }
 
     /// A message got lost: what it may have told is not missed later.
     pub(crate) fn lose(&mut self) {
         self.lost += 1;
+        self.more.lose();
+        self.open.iter_mut().for_each(Run::overlook);
     }
 
     /// Everything wrong with one event, given those before it. Its steps go to `each` until one is wrong.
@@ -141,6 +151,7 @@ impl Sequence {
                 each(step);
             }
         };
+        self.more.event(event);
         match kind {
             Type::RunStarted => self.start(event, findings),
             Type::RunError => self.fail(event, findings),
@@ -148,7 +159,7 @@ impl Sequence {
         }
         let at = self.place(kind, event);
         if let Some(run) = self.open.get_mut(at) {
-            run.event(kind, event, findings, &mut each);
+            run.event(kind, event, &mut self.more, findings, &mut each);
         } else if let Some(step) = Step::new(kind, event) {
             // A run that failed before it began.
             each(&step, findings);
@@ -175,6 +186,7 @@ impl Sequence {
         let open = std::mem::take(&mut self.open).into_iter().filter(|run| !run.headless);
         open.skip(std::mem::take(&mut self.lost))
             .map(|run| TRUNCATED.at("", format!("the run {} has no end", quote(&run.id))))
+            .chain(self.more.finish())
             .collect()
     }
 
@@ -239,3 +251,7 @@ fn after(ended: Ended, kind: Type) -> Finding {
 #[cfg(test)]
 #[path = "sequence_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "sequence/lost_tests.rs"]
+mod lost_tests;

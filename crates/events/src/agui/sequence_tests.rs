@@ -156,3 +156,26 @@ fn an_error_ends_a_run_whatever_is_open() {
     assert_eq!(play(&[started("t", "r"), open, error.clone()]), CLEAN);
     assert_eq!(play(&[started("t", "r"), error.clone(), error]), ["AGUI-SEQ-01"]);
 }
+
+#[test]
+fn memory_is_bounded_whatever_a_run_opens() {
+    let mut sequence = Sequence::default();
+    see(&mut sequence, &started("t", "r"));
+    let names = |number: u32| -> [Value; 6] {
+        let id = number.to_string();
+        [
+            json!({"type": "STEP_STARTED", "stepName": id}),
+            json!({"type": "SUBAGENT_STARTED", "subagentRunId": id, "name": "n", "parentSubagentRunId": format!("p{id}")}),
+            json!({"type": "SUBAGENT_FINISHED", "subagentRunId": format!("f{id}")}),
+            json!({"type": "TEXT_MESSAGE_START", "messageId": id}),
+            json!({"type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": "n"}),
+            json!({"type": "REASONING_START", "messageId": id}),
+        ]
+    };
+    for number in 0..20_000 {
+        for event in names(number) {
+            see(&mut sequence, &event);
+        }
+    }
+    assert!(sequence.open.iter().all(|run| run.size() <= 6 * 16_384 + 4096));
+}

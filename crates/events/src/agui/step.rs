@@ -59,7 +59,6 @@ pub(crate) struct Opener<'a> {
 impl<'a> Step<'a> {
     /// The step of an event that is not a chunk; none where a chunk is, or a field that names the item is missing.
     pub(crate) fn new(kind: Type, event: View<'a>) -> Option<Self> {
-        let text = |name: &str| event.get(name).and_then(View::as_str);
         let item = match kind {
             Type::TextMessageStart | Type::TextMessageContent | Type::TextMessageEnd => Item::Text,
             Type::ToolCallStart | Type::ToolCallArgs | Type::ToolCallEnd => Item::Tool,
@@ -72,22 +71,56 @@ impl<'a> Step<'a> {
             }
             _ => return Some(Self::Event { kind, event }),
         };
-        let id = text(item.id_field())?;
-        let tag = text("subagentRunId");
-        let metadata = event.get("metadata");
+        let Fields { id, tag, delta, metadata, opener, .. } = Fields::of(item, event);
+        let id = id?;
         Some(match kind {
             Type::TextMessageContent | Type::ToolCallArgs | Type::ReasoningMessageContent => {
-                Self::Append { item, id, tag, delta: text("delta")?, metadata }
+                Self::Append { item, id, tag, delta: delta?, metadata }
             }
             Type::TextMessageEnd
             | Type::ToolCallEnd
             | Type::ReasoningEnd
             | Type::ReasoningMessageEnd => Self::Close { item, id, tag, metadata },
-            _ => {
-                let [role, name, parent] = item.opener_fields().map(|name| name.and_then(text));
-                Self::Open { item, id, tag, opener: Opener { role, name, parent }, metadata }
-            }
+            _ => Self::Open { item, id, tag, opener, metadata },
         })
+    }
+}
+
+/// What an event says about an item, told by one look at its fields.
+#[derive(Debug, Default)]
+pub(crate) struct Fields<'a> {
+    pub(crate) id: Option<Cow<'a, str>>,
+    pub(crate) tag: Option<Cow<'a, str>>,
+    pub(crate) delta: Option<Cow<'a, str>>,
+    pub(crate) metadata: Option<View<'a>>,
+    pub(crate) opener: Opener<'a>,
+    /// Whether it carries the event of somebody else that it came from.
+    pub(crate) raw: bool,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn of(item: Item, event: View<'a>) -> Self {
+        let mut fields = Self::default();
+        for (name, value) in event.entries() {
+            let Some(name) = name.as_str() else { continue };
+            match (&*name, item) {
+                ("toolCallId", Item::Tool) => fields.id = value.as_str(),
+                ("messageId", Item::Text | Item::Span | Item::Reasoning) => {
+                    fields.id = value.as_str();
+                }
+                ("subagentRunId", _) => fields.tag = value.as_str(),
+                ("delta", _) => fields.delta = value.as_str(),
+                ("metadata", _) => fields.metadata = Some(value),
+                ("rawEvent", _) => fields.raw = true,
+                ("role", Item::Text) => fields.opener.role = value.as_str(),
+                ("name", Item::Text) | ("toolCallName", Item::Tool) => {
+                    fields.opener.name = value.as_str();
+                }
+                ("parentMessageId", Item::Tool) => fields.opener.parent = value.as_str(),
+                _ => {}
+            }
+        }
+        fields
     }
 }
 

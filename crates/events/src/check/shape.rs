@@ -34,11 +34,6 @@ pub(crate) const fn must(name: &'static str, kind: Kind) -> Field {
     Field { name, required: true, kind, about: "" }
 }
 
-/// A field that may be there.
-pub(crate) const fn may(name: &'static str, kind: Kind) -> Field {
-    Field { name, required: false, kind, about: "" }
-}
-
 /// A value.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {

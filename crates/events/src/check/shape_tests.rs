@@ -2,6 +2,11 @@ use serde_json::{Value, json};
 
 use super::*;
 
+/// A field that may be there.
+const fn may(name: &'static str, kind: Kind) -> Field {
+    Field { name, required: false, kind, about: "" }
+}
+
 const SHAPE: Shape = Shape {
     parts: &[
         &[

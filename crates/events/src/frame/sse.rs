@@ -46,6 +46,19 @@ pub struct Message {
     pub replaced: bool,
 }
 
+/// Where a stream first does what this parser reads and stricter ones do not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Quirks {
+    /// A line that ends with CR or CRLF.
+    pub carriage_return: Option<Place>,
+    /// A byte order mark.
+    pub mark: Option<Place>,
+    /// A line that is no field of server-sent events, but an object or a field `data` misspelt.
+    pub bare: Option<Place>,
+    /// A field other than `data`.
+    pub other_field: Option<Place>,
+}
+
 /// Turns bytes into messages.
 ///
 /// Either [`Parser::read`] every piece where it lies, or [`Parser::push`] pieces and fetch whole messages with
@@ -69,6 +82,7 @@ pub struct Parser {
     dropping: bool,
     last_id: Option<String>,
     retry: Option<Duration>,
+    quirks: Quirks,
     ready: VecDeque<Message>,
 }
 
@@ -90,6 +104,7 @@ impl Parser {
             dropping: false,
             last_id: None,
             retry: None,
+            quirks: Quirks::default(),
             ready: VecDeque::new(),
         }
     }
@@ -145,6 +160,11 @@ impl Parser {
         self.retry
     }
 
+    /// What the lines so far have that stricter parsers do not read.
+    pub fn quirks(&self) -> Quirks {
+        self.quirks
+    }
+
     /// How many bytes of an unfinished message are held.
     pub fn held(&self) -> usize {
         if self.given {
@@ -169,6 +189,9 @@ impl Parser {
             };
             let piece = take(bytes, end);
             self.after_cr = bytes.first() == Some(&b'\r');
+            if self.after_cr {
+                self.quirks.carriage_return.get_or_insert(self.begins);
+            }
             self.consumed += length(piece) + length(take(bytes, 1));
             let told = self.end_line(piece);
             self.begins = Place { line: self.begins.line + 1, offset: self.consumed };
@@ -224,7 +247,10 @@ impl Parser {
             &held
         };
         let line = match line.strip_prefix(MARK) {
-            Some(rest) if self.begins.offset == 0 => rest,
+            Some(rest) if self.begins.offset == 0 => {
+                self.quirks.mark.get_or_insert(self.begins);
+                rest
+            }
             _ => line,
         };
         let told = if line.is_empty() && told.is_none() {
@@ -267,8 +293,23 @@ impl Parser {
             None => (line, &[][..]),
         };
         let value = value.strip_prefix(b" ").unwrap_or(value);
-        let text = String::from_utf8_lossy(value);
+        let text = match simdutf8::basic::from_utf8(value) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(value),
+        };
         let replaced = matches!(text, Cow::Owned(_));
+        match name {
+            b"data" => {}
+            b"event" | b"id" | b"retry" => {
+                self.quirks.other_field.get_or_insert(self.begins);
+            }
+            _ if line.trim_ascii_start().starts_with(b"{")
+                || name.trim_ascii().eq_ignore_ascii_case(b"data") =>
+            {
+                self.quirks.bare.get_or_insert(self.begins);
+            }
+            _ => {}
+        }
         match name {
             b"data" => {
                 if self.data.is_some() {

@@ -250,3 +250,25 @@ proptest! {
         prop_assert_eq!(read, texts);
     }
 }
+
+#[test]
+fn what_stricter_parsers_do_not_read_is_noticed_where_it_first_is() {
+    let stream = b"\xEF\xBB\xBFdata: 1\n\nid: 7\ndata: 2\r\n\r\n  {\"bare\": 1}\nDATA: 3\n";
+    let place = |line, offset| Some(Place { line, offset });
+    let expected = Quirks {
+        mark: place(1, 0),
+        other_field: place(3, 12),
+        carriage_return: place(4, 18),
+        bare: place(6, 29),
+    };
+    for size in 1..stream.len() {
+        let mut parser = Parser::new(64);
+        for piece in stream.chunks(size) {
+            parser.push(piece).unwrap();
+        }
+        assert_eq!(parser.quirks(), expected, "in pieces of {size}");
+    }
+    let mut parser = Parser::new(64);
+    parser.push(b": {\n\nunknown: {}\nretries\n\ndata\n").unwrap();
+    assert_eq!(parser.quirks(), Quirks::default());
+}

@@ -5,6 +5,7 @@ use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::{Finding, Rule, Severity, rules};
 use banister_events::frame::ndjson::Lines;
+use banister_events::frame::sse::{Message, Parser};
 
 fn folder(protocol: Protocol) -> PathBuf {
     crate::workspace().join("conformance").join(protocol.name())
@@ -15,9 +16,18 @@ fn names(protocol: Protocol) -> BTreeSet<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
+/// The recording of a rule. Rules of frames have frames, as lines have none.
+fn recording(rule: &Rule, kind: &str) -> String {
+    let framing = if rule.code.contains("-SSE-") { "sse" } else { "jsonl" };
+    format!("{}.{kind}.{framing}", rule.code)
+}
+
 /// Everything wrong with a recording. One event alone is not judged by the order of events.
 fn findings(mut checker: Checker, protocol: Protocol, name: &str) -> Vec<Finding> {
     let bytes = std::fs::read(folder(protocol).join(name)).unwrap();
+    if std::path::Path::new(name).extension().is_some_and(|kind| kind == "sse") {
+        return findings_in_frames(checker, &bytes);
+    }
     let mut lines = Lines::new(1 << 20);
     let mut messages = Vec::new();
     let mut rest = &bytes[..];
@@ -36,11 +46,23 @@ fn findings(mut checker: Checker, protocol: Protocol, name: &str) -> Vec<Finding
     all
 }
 
+fn findings_in_frames(mut checker: Checker, bytes: &[u8]) -> Vec<Finding> {
+    let mut parser = Parser::new(1 << 20);
+    parser.push(bytes).unwrap();
+    let messages: Vec<Message> = std::iter::from_fn(|| parser.finish()).collect();
+    assert!(messages.len() > 1, "a recording of frames has several");
+    let mut all: Vec<Finding> =
+        messages.iter().flat_map(|message| checker.message(message.data.as_bytes())).collect();
+    all.extend(checker.frames(&parser.quirks()));
+    all.extend(checker.finish());
+    all
+}
+
 /// Everything wrong with a fixture of one rule, other rules that apply only on request aside.
 fn findings_for(protocol: Protocol, rule: &Rule, kind: &str) -> Vec<Finding> {
     let checker = Checker::new(protocol);
     let checker = if rule.opt_in { checker.strict() } else { checker };
-    let mut found = findings(checker, protocol, &format!("{}.{kind}.jsonl", rule.code));
+    let mut found = findings(checker, protocol, &recording(rule, kind));
     found.retain(|finding| !finding.rule.opt_in || finding.rule.code == rule.code);
     found
 }
@@ -51,9 +73,9 @@ fn every_code_has_fixtures_and_every_fixture_a_code() {
         let codes = rules(protocol);
         let unique: BTreeSet<&str> = codes.iter().map(|rule| rule.code).collect();
         assert_eq!(unique.len(), codes.len(), "a code of {protocol} is declared twice");
-        let expected: BTreeSet<String> = unique
+        let expected: BTreeSet<String> = codes
             .iter()
-            .flat_map(|code| [format!("{code}.pass.jsonl"), format!("{code}.fail.jsonl")])
+            .flat_map(|rule| [recording(rule, "pass"), recording(rule, "fail")])
             .chain(["session.jsonl".to_owned()])
             .collect();
         assert_eq!(names(protocol), expected);
@@ -111,8 +133,7 @@ fn every_rule_reads_like_a_rule() {
 fn rules_that_apply_on_request_are_silent_without_it() {
     for protocol in Protocol::ALL {
         for rule in rules(protocol).into_iter().filter(|rule| rule.opt_in) {
-            let name = format!("{}.fail.jsonl", rule.code);
-            let found = findings(Checker::new(protocol), protocol, &name);
+            let found = findings(Checker::new(protocol), protocol, &recording(rule, "fail"));
             assert!(found.iter().all(|finding| !finding.rule.opt_in), "{found:#?}");
         }
     }

@@ -23,7 +23,7 @@ struct Row {
     not_visible: Option<String>,
 }
 
-const COVERED: [Protocol; 2] = [Protocol::Aaep, Protocol::Aep];
+const COVERED: [Protocol; 3] = Protocol::ALL;
 
 fn chapters(protocol: Protocol) -> Vec<Chapter> {
     let path = crate::workspace().join(format!("conformance/coverage/{}.yaml", protocol.name()));
@@ -91,13 +91,41 @@ fn a_rule_with_a_code_of_its_own_is_checked_by_it() {
     }
 }
 
+/// The digest of a protocol, where it is at hand.
+fn digest(protocol: Protocol) -> Option<String> {
+    let path = crate::workspace().join(format!("../shared/spec/{}.md", protocol.name()));
+    std::fs::read_to_string(&path).ok()
+}
+
+#[test]
+fn every_check_of_the_agui_tools_has_a_row() {
+    let known: BTreeSet<String> = rows(Protocol::Agui).into_iter().map(|row| row.rule).collect();
+    let mut expected: BTreeSet<String> = (1..=24).map(|number| format!("3.5/V{number}")).collect();
+    if let Some(digest) = digest(Protocol::Agui) {
+        let names = Regex::new(r"\bAGUI\d{3}\b|\bV\d{1,2}\b").unwrap();
+        expected.extend(names.find_iter(&digest).map(|found| match found.as_str() {
+            check if check.starts_with('V') => format!("3.5/{check}"),
+            code => format!("3.7/{code}"),
+        }));
+        let pairs = Regex::new(r"\bAGUI\d{3} / (\d{3})\b").unwrap();
+        expected.extend(pairs.captures_iter(&digest).map(|pair| format!("3.7/AGUI{}", &pair[1])));
+        assert!(expected.len() > 60, "{expected:?}");
+    }
+    let missing: Vec<&String> = expected.difference(&known).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn every_type_of_agui_has_a_row() {
+    let known: BTreeSet<String> = rows(Protocol::Agui).into_iter().map(|row| row.rule).collect();
+    for kind in banister_events::agui::event::Type::ALL {
+        assert!(known.contains(&format!("1.3/{}", kind.name())), "{}", kind.name());
+    }
+}
+
 #[test]
 fn every_rule_of_the_aaep_digest_has_a_row() {
-    let path = crate::workspace().join("../shared/spec/aaep.md");
-    let Ok(digest) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: no digest at {}", path.display());
-        return;
-    };
+    let Some(digest) = digest(Protocol::Aaep) else { return };
     let ids = Regex::new(r"AAEP-[A-Za-z0-9.]+-R?\d+\b").unwrap();
     let known: BTreeSet<String> = rows(Protocol::Aaep).into_iter().map(|row| row.rule).collect();
     let missing: BTreeSet<&str> = ids

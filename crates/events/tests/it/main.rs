@@ -3,7 +3,7 @@
 
 /// Every rule has a passing and a failing recording, and every recording a rule.
 mod conformance;
-/// Every rule of the two protocols has a row, and every row a code or a reason.
+/// Every rule of the protocols has a row, and every row a code or a reason.
 mod coverage;
 /// Samples of AEP that were not written here.
 mod samples;

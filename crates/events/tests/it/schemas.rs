@@ -135,9 +135,10 @@ fn passing(protocol: Protocol) -> Vec<(String, Vec<u8>)> {
 fn recordings(protocol: Protocol) -> Vec<(String, Vec<u8>)> {
     let folder = crate::workspace().join("conformance").join(protocol.name());
     let mut messages = Vec::new();
-    for path in files_below(&folder) {
+    let files = files_below(&folder);
+    for path in files.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")) {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let bytes = std::fs::read(&path).unwrap();
+        let bytes = std::fs::read(path).unwrap();
         let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         messages.extend(lines.map(|line| (name.clone(), line.to_vec())));
     }

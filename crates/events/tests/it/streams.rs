@@ -5,13 +5,15 @@ use banister_events::event::Protocol;
 use banister_events::finding::Severity;
 
 /// What is right to be said about a recording all the same.
-const TOLD: [(&str, &[&str]); 6] = [
+const TOLD: [(&str, &[&str]); 8] = [
     ("aaep-rejected-and-completed", &["AAEP-4.5.3-R3"]),
     ("aaep-a-newer-minor-version", &["AAEP-12.6.2-R1"]),
     ("aep-an-extension-in-capitals", &["AEP-REQ-35"]),
     ("aep-denied-then-cancelled", &["AEP-SEQ-22"]),
     ("aep-denied-then-allowed", &[]),
     ("aaep-section-4.6-banking", &[]),
+    ("agui-thinking-of-an-old-agent", &["AGUI-EVT-04"; 5]),
+    ("agui-binary-parts-of-an-old-client", &["AGUI-EVT-19"]),
 ];
 
 #[test]

@@ -46,12 +46,12 @@ impl Repairer {
             let Some(what) = self.mend_one(&mut event, shape, &issue) else {
                 let name = original.get("type").and_then(Value::as_str).unwrap_or_default();
                 self.tell(rule, format!("put {name} into a RAW event, for {pointer}"));
-                return raw(original.clone());
+                return raw(original);
             };
             self.tell(rule, what);
         }
         self.tell(&MALFORMED, "put an event into a RAW event");
-        raw(original.clone())
+        raw(original)
     }
 
     /// Puts one thing right and says how; none where nobody can know how.
@@ -109,13 +109,14 @@ impl Repairer {
             (Type::StateDelta, "delta") => event.remove("patch").filter(Value::is_array)?,
             (Type::ActivityDelta, "patch") => event.remove("delta").filter(Value::is_array)?,
             (Type::RunError | Type::SubagentError, "message") => reason(event).into(),
-            (Type::RunFinished, "threadId" | "runId") => {
-                let (thread, run) = self.state.run.clone()?;
-                if name == "threadId" { thread.into() } else { run.into() }
+            (Type::RunStarted | Type::RunFinished, "threadId" | "runId") => {
+                let run = self.state.run.as_ref().filter(|_| kind == Type::RunFinished);
+                let id = run.map(|(thread, run)| if name == "threadId" { thread } else { run });
+                id.cloned().unwrap_or_else(|| self.make_up()).into()
             }
-            (Type::RunStarted, "threadId" | "runId") => self.make_up().into(),
-            (Type::ToolCallResult, "toolCallId" | "content") => return None,
-            (_, "messageId" | "toolCallId") => {
+            (_, "messageId" | "toolCallId")
+                if kind != Type::ToolCallResult || name == "messageId" =>
+            {
                 let open = item.and_then(|item| self.state.newest(item));
                 open.unwrap_or_else(|| self.make_up()).into()
             }
@@ -134,7 +135,6 @@ impl Repairer {
 /// A number or an object where a text should stand, as text.
 fn written(event: &Event, name: &str) -> Option<Value> {
     match event.fields.get(name)? {
-        Value::Null => None,
         value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string().into()),
         value @ Value::Object(_) if name == "content" || name == "delta" => {
             let text = event.kind == Type::ToolCallResult || event.kind == Type::ToolCallArgs;

@@ -215,17 +215,11 @@ impl State {
                 return Some(Conflict::Before(rules_of(item).0, Box::new(end)));
             }
             Does::Append if !is_open => {
-                let mut start = json!({ field: id });
-                if item == Item::Tool {
-                    let tool = self.tools.get(id).map_or("unknown", String::as_str);
-                    start["toolCallName"] = tool.into();
-                } else if item == Item::Reasoning {
-                    start["role"] = "reasoning".into();
-                }
-                if let (Some(tag), None) = (&done.tag, owner) {
-                    start["subagentRunId"] = tag.as_str().into();
-                }
-                let start = Event::made(start_of(item), start);
+                let tool = self.tools.get(id).map_or("unknown", String::as_str);
+                let start = Event::made(start_of(item), json!({ field: id }))
+                    .with("toolCallName", (item == Item::Tool).then_some(tool))
+                    .with("role", (item == Item::Reasoning).then_some("reasoning"))
+                    .with("subagentRunId", done.tag.clone().filter(|_| owner.is_none()));
                 return Some(Conflict::Before(rules_of(item).1, Box::new(start)));
             }
             Does::Close if !is_open => return Some(Conflict::LeaveOut(rules_of(item).1)),
@@ -257,11 +251,7 @@ impl State {
                 if !self.steps.contains(&step) {
                     return None;
                 }
-                let mut end = json!({ "stepName": step.1 });
-                if let Some(tag) = step.0 {
-                    end["subagentRunId"] = tag.into();
-                }
-                Some(Conflict::Before(&STEP_OPEN, Box::new(Event::made(Type::StepFinished, end))))
+                Some(Conflict::Before(&STEP_OPEN, Box::new(step_end(&step))))
             }
             Type::StepFinished => {
                 let step = (tag, text("stepName")?);
@@ -385,13 +375,7 @@ impl State {
         let items = open
             .into_iter()
             .map(|((item, id), _)| Event::made(end_of(*item), json!({ item.id_field(): id })));
-        let steps = self.steps.iter().rev().map(|(owner, name)| {
-            let mut end = json!({ "stepName": name });
-            if let Some(owner) = owner {
-                end["subagentRunId"] = owner.as_str().into();
-            }
-            Event::made(Type::StepFinished, end)
-        });
+        let steps = self.steps.iter().rev().map(step_end);
         let mut active: Vec<_> =
             self.subagents.iter().filter_map(|(id, since)| Some((since.as_ref()?, id))).collect();
         active.sort_by_key(|(since, _)| std::cmp::Reverse(**since));
@@ -408,6 +392,11 @@ impl State {
         });
         items.chain(steps).chain(subagents).collect()
     }
+}
+
+fn step_end((owner, name): &(Owner, String)) -> Event {
+    Event::made(Type::StepFinished, json!({ "stepName": name }))
+        .with("subagentRunId", owner.clone())
 }
 
 fn start_of(item: Item) -> Type {

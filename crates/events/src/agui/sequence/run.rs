@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::more::tally::Tally;
+use super::more::{At, More};
 use super::{
     CALL_MOVED, CALL_OWNER, OPEN_AT_FINISH, OTHER_RUN, OWNER, REASONING_NOT_OPEN, REASONING_OPEN,
     STEP_NOT_OPEN, STEP_OPEN, SUBAGENT_AGAIN, SUBAGENT_NOT_OPEN, SUBAGENT_PARENT, TEXT_NOT_OPEN,
@@ -12,7 +14,7 @@ use crate::agui::expand::Lanes;
 use crate::agui::step::{Item, Opener, Step};
 use crate::check::recent::{Seed, key, short};
 use crate::check::shape::{quote, says, text};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, Severity};
 use crate::json::View;
 
 /// How many items of one run are remembered; when there are more, those that are closed are forgotten.
@@ -39,9 +41,9 @@ pub(super) struct Run {
     reasoning: Ids<Known>,
     activities: Ids<Known>,
     steps: Ids<Vec<Owner>>,
-    /// Subagents of this run, and whether they are active.
-    subagents: Ids<bool>,
+    subagents: Ids<Subagent>,
     lanes: Lanes,
+    tally: Tally,
 }
 
 /// What is known of an item, open or not.
@@ -53,6 +55,15 @@ struct Known {
     span: bool,
     /// It was continued without a start, which was told: that it does not end either is not told.
     implied: bool,
+}
+
+/// What is known of a subagent of this run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subagent {
+    Active,
+    Ended,
+    /// It ended, or was named as a parent, without a start, which was told.
+    Implied,
 }
 
 impl Known {
@@ -93,7 +104,12 @@ impl Run {
 
     /// A run whose `RUN_STARTED` is missing.
     pub(super) fn headless() -> Self {
-        Self { headless: true, ..Self::default() }
+        Self { headless: true, tally: Tally::blind(), ..Self::default() }
+    }
+
+    /// A message got lost: what it may have told is not missed beyond what the verifier has to know.
+    pub(super) fn overlook(&mut self) {
+        self.tally.give_up();
     }
 
     /// Everything wrong with an event of this run.
@@ -101,12 +117,18 @@ impl Run {
         &mut self,
         kind: Type,
         event: View<'a>,
+        more: &mut More,
         findings: &mut Vec<Finding>,
         each: &mut dyn FnMut(&Step<'a>, &[Finding]),
     ) {
         let mut lanes = std::mem::take(&mut self.lanes);
         lanes.expand(kind, event, findings, &mut |step, findings| {
+            let before = findings.len();
             self.step(&step, findings);
+            if !findings.iter().skip(before).any(is_error) {
+                let at = At { thread: &self.thread, run: &self.id, tally: &mut self.tally };
+                more.step(at, &step, findings);
+            }
             each(&step, findings);
         });
         self.lanes = lanes;
@@ -137,9 +159,14 @@ impl Run {
             Type::SubagentFinished | Type::SubagentError => {
                 let Some(id) = tag else { return };
                 match self.subagents.get_mut(&id) {
-                    Some(active) if *active => *active = false,
-                    _ => findings
-                        .push(SUBAGENT_NOT_OPEN.at("/subagentRunId", no_open("subagent", &id))),
+                    Some(state) if *state != Subagent::Ended => *state = Subagent::Ended,
+                    known => {
+                        let message = no_open("subagent", &id);
+                        findings.push(SUBAGENT_NOT_OPEN.at("/subagentRunId", message));
+                        if known.is_none() {
+                            self.note(id, Subagent::Implied);
+                        }
+                    }
                 }
             }
             Type::ToolCallResult => {
@@ -189,12 +216,20 @@ impl Run {
             Some(Step::Event { .. }) => match kind {
                 Type::StepFinished => has("stepName", &|name| self.steps.contains_key(name)),
                 Type::SubagentFinished | Type::SubagentError => {
-                    has("subagentRunId", &|id| self.subagents.get(id) == Some(&true))
+                    has("subagentRunId", &|id| self.subagents.get(id) == Some(&Subagent::Active))
                 }
                 _ => false,
             },
             _ => false,
         }
+    }
+
+    /// How many things are remembered.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> usize {
+        let items = [&self.messages, &self.calls, &self.reasoning, &self.activities];
+        let items: usize = items.into_iter().map(HashMap::len).sum();
+        items + self.steps.len() + self.subagents.len() + self.tally.size()
     }
 
     fn items(&self, item: Item) -> &Ids<Known> {
@@ -229,6 +264,7 @@ impl Run {
         findings: &mut Vec<Finding>,
     ) {
         let parent = opener.parent.as_deref().and_then(|id| self.messages.get(&key(id)));
+        let parent = parent.filter(|parent| !parent.implied);
         let parent_owner = parent.map(|parent| parent.owner.clone());
         if let (Some(owner), Some(tag)) = (&parent_owner, tag)
             && owner.as_deref() != Some(tag)
@@ -307,6 +343,9 @@ impl Run {
         let Some(name) = id_in(event, "stepName") else {
             return;
         };
+        if self.steps.len() >= ITEMS {
+            self.steps.clear();
+        }
         let owners = self.steps.entry(name).or_default();
         if owners.contains(&tag) {
             findings.push(STEP_OPEN.at("/stepName", "the step is open already"));
@@ -342,18 +381,25 @@ impl Run {
         {
             let message = format!("the parent {} was not started in this run", quote(&parent));
             findings.push(SUBAGENT_PARENT.at("/parentSubagentRunId", message));
+            self.note(parent, Subagent::Implied);
+        }
+        let message = match self.note(id, Subagent::Active) {
+            Some(Subagent::Active) => "the subagent is active already",
+            Some(Subagent::Ended) => "the subagent has finished in this run",
+            Some(Subagent::Implied) | None => return,
+        };
+        findings.push(SUBAGENT_AGAIN.at("/subagentRunId", message));
+    }
+
+    /// Remembers how a subagent is; gives how it was. What has ended is forgotten where there is too much.
+    fn note(&mut self, id: Box<str>, state: Subagent) -> Option<Subagent> {
+        if self.subagents.len() >= ITEMS {
+            self.subagents.retain(|_, state| *state == Subagent::Active);
         }
         if self.subagents.len() >= ITEMS {
-            self.subagents.retain(|_, active| *active);
+            self.subagents.clear();
         }
-        if let Some(active) = self.subagents.insert(id, true) {
-            let message = if active {
-                "the subagent is active already"
-            } else {
-                "the subagent has finished in this run"
-            };
-            findings.push(SUBAGENT_AGAIN.at("/subagentRunId", message));
-        }
+        self.subagents.insert(id, state)
     }
 
     fn finish(&self, event: View<'_>, findings: &mut Vec<Finding>) {
@@ -368,7 +414,8 @@ impl Run {
             let left = items.iter().filter(|(_, known)| known.is_open(item) && !known.implied);
             left.map(|(id, _)| id.clone()).collect()
         };
-        let active = self.subagents.iter().filter(|(_, active)| **active).map(|(id, _)| id.clone());
+        let active = self.subagents.iter().filter(|(_, state)| **state == Subagent::Active);
+        let active = active.map(|(id, _)| id.clone());
         let open: [(&str, Vec<Box<str>>); 6] = [
             ("steps", self.steps.keys().cloned().collect()),
             ("messages", open(&self.messages, Item::Text)),
@@ -415,8 +462,14 @@ fn reopened(item: Item, id: &str, known: &Known, tag: Option<&str>) -> Option<Fi
 
 /// A tag that is not that of whoever opened the item.
 fn disagrees(known: Option<&Known>, tag: Option<&str>) -> Option<Finding> {
-    let owner = known?.owner.as_deref();
+    // Whose an item is whose start is missing is not known.
+    let known = known.filter(|known| !known.implied)?;
+    let owner = known.owner.as_deref();
     (tag.is_some() && owner != tag).then(|| OWNER.at("/subagentRunId", owned_by(owner)))
+}
+
+fn is_error(finding: &Finding) -> bool {
+    finding.rule.severity == Severity::Error
 }
 
 fn no_open(what: &str, id: &str) -> String {
