@@ -6,14 +6,19 @@
 //! being checked.
 
 use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use banister_events::agui::input::RunInput;
+use banister_events::agui::message::{Message, UserMessage};
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::{self, Finding, Rule, Severity};
 use banister_events::text;
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::json;
 
 use self::framing::{Framing, Label, each, unwrapped};
 use self::human::{Human, frequent, summary};
@@ -94,6 +99,12 @@ pub(crate) struct LiveArgs {
     /// Open an AAEP subscription first; the address ends with /events
     #[arg(long)]
     pub(crate) subscribe: bool,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Send this RunAgentInput to an AG-UI agent; with --protocol agui alone, a minimal one"
+    )]
+    pub(crate) input: Option<PathBuf>,
 }
 
 /// How findings are printed.
@@ -239,7 +250,9 @@ fn check(input: &str, sink: &mut Sink<'_>) -> Result<(Tally, u8)> {
     if let Some(answer) = source.answer.take() {
         stream.hold(handshake(&answer))?;
     }
-    let end = read(name, &mut source, &mut stream)?;
+    let mut framing = Framing::new();
+    let end = read(name, &mut source, &mut framing, &mut stream)?;
+    stream.quirks = framing.quirks();
     let (mut tally, unchecked) = stream.finish(name, end == End::Whole)?;
     let (failure, code) = match (end, unchecked) {
         (End::Failed(failure), _) => (failure, FAILED),
@@ -284,9 +297,13 @@ enum End {
 }
 
 /// Reads an input to its end, or to where it has to stop.
-fn read(name: &str, source: &mut Input, stream: &mut Stream<'_, '_>) -> Result<End> {
+fn read(
+    name: &str,
+    source: &mut Input,
+    framing: &mut Framing,
+    stream: &mut Stream<'_, '_>,
+) -> Result<End> {
     let most = stream.sink.settings.events.unwrap_or(u64::MAX);
-    let mut framing = Framing::new();
     let mut window = Window::default();
     loop {
         let count = match source.read(window.space()) {
@@ -361,10 +378,15 @@ impl Settings {
             return Err("standard input can be read once only".to_owned());
         }
         let protocol = args.protocol.as_deref().map(rules::protocol).transpose()?;
+        // Only AAEP has subscriptions, and only AG-UI has agents that are sent something.
+        let protocol = protocol.or(args.live.subscribe.then_some(Protocol::Aaep)).or(args
+            .live
+            .input
+            .is_some()
+            .then_some(Protocol::Agui));
         let format = if args.json { Format::Json } else { args.format };
         Ok(Self {
-            // Only AAEP has subscriptions.
-            protocol: protocol.or(args.live.subscribe.then_some(Protocol::Aaep)),
+            protocol,
             strict: args.strict,
             format,
             allow: codes(&args.allow)?,
@@ -388,6 +410,9 @@ impl Settings {
                 },
                 time: args.live.time,
                 subscribe: args.live.subscribe,
+                run: (protocol == Some(Protocol::Agui))
+                    .then(|| run_input(args.live.input.as_deref()))
+                    .transpose()?,
             },
         })
     }
@@ -434,6 +459,24 @@ fn usable(input: &str, subscribe: bool) -> Result<(), String> {
         return Err(format!("--subscribe needs an address that ends with /events, not {shown}"));
     }
     Ok(())
+}
+
+/// What an AG-UI agent is sent: the input in a file, else a greeting.
+fn run_input(file: Option<&Path>) -> Result<Bytes, String> {
+    let Some(file) = file else {
+        let id = format!("{:x}", std::process::id());
+        let mut input = RunInput::new(format!("banister-check-{id}"), format!("run-{id}"));
+        input.messages.push(Message::User(UserMessage::new("message-1", "Hello")));
+        input.state = Some(json!({}));
+        (input.tools, input.context) = (Some(Vec::new()), Some(Vec::new()));
+        return Ok(serde_json::to_vec(&input).map_err(|error| error.to_string())?.into());
+    };
+    let shown = text::one_line(&file.to_string_lossy());
+    let bytes = std::fs::read(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    match RunInput::parse(&bytes) {
+        Ok(_) => Ok(bytes.into()),
+        Err(error) => Err(format!("{shown} is no RunAgentInput: {error}")),
+    }
 }
 
 /// Reads headers as they stand on the command line. What is wrong is said without the value: it may be a secret.

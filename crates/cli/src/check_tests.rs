@@ -1,3 +1,4 @@
+use banister_events::agui::encoding;
 use banister_events::frame::sse;
 use banister_events::limits::MESSAGE_BYTES;
 use serde_json::{Value, json as value};
@@ -62,6 +63,26 @@ fn a_good_recording_is_good_in_every_layout() {
             "{content}"
         );
     }
+}
+
+#[test]
+fn a_recording_in_protobuf_is_read_and_what_is_no_event_in_it_is_told() {
+    let mut recording = Vec::new();
+    for line in GOOD.lines() {
+        let event = serde_json::from_str(line).unwrap();
+        encoding::frame(encoding::Encoding::Protobuf, &event, &mut recording).unwrap();
+    }
+    let good = check_with(&CheckArgs::default(), &recording);
+    assert_eq!((good.code, good.out.as_str()), (0, ""), "{}", good.err);
+    let (first, last) = recording.split_at(recording.len() / 2);
+    let broken = check_with(&CheckArgs::default(), &[first, b"\0\0\0\x02zz", last].concat());
+    assert_eq!(broken.code, 1, "{}", broken.out);
+    let mut future = recording.clone();
+    // An event of a type that comes later: field 99, empty.
+    future.extend_from_slice(b"\0\0\0\x03\x9a\x06\0");
+    let warned = check_with(&CheckArgs::default(), &future);
+    assert!(warned.out.contains("AGUI-EVT-03"), "{}", warned.out);
+    assert_eq!(warned.code, 0);
 }
 
 #[test]
@@ -364,10 +385,11 @@ fn an_excerpt_has_the_whole_line_so_that_column_and_mark_agree() {
         r#"{"type":"STEP_FINISHED","stepName":"s"}"#,
         GOOD.lines().nth(1).unwrap(),
     );
+    let custom = r#"{"type":"CUSTOM","name":"n","value":7}"#;
     for (content, line) in [
         (format!("data: {start}\n\ndata:{step}\n\ndata: {end}\n\n"), format!("data:{step}")),
         (format!("[\n  {start},\n  {step}, 7,\n  {end}\n]"), format!("  {step}, 7,")),
-        (format!("[{start},\n7, {step},\n  {end}\n]"), format!("7, {step},")),
+        (format!("[{start},\n{custom}, {step},\n  {end}\n]"), format!("{custom}, {step},")),
     ] {
         let out = check(&content).out;
         let shown =
@@ -513,4 +535,20 @@ fn an_oversized_message_is_a_finding() {
         assert_eq!(outcome.code, 1);
         assert!(outcome.out.contains("a message is larger than 8388608 bytes"), "{}", outcome.out);
     }
+}
+
+#[test]
+fn frames_that_the_reference_client_does_not_read_are_told_for_its_protocol_only() {
+    let crlf = as_sse(GOOD).replace('\n', "\r\n");
+    let outcome = check(&crlf);
+    assert_eq!(outcome.code, 1);
+    assert!(outcome.out.contains("AGUI-SSE-01"), "{}", outcome.out);
+    assert!(outcome.out.contains("line 1 ends with a carriage return"), "{}", outcome.out);
+    let bare = as_sse(GOOD) + "{\"type\":\"RAW\",\"event\":1}\n\n";
+    let outcome = check(&bare);
+    assert_eq!(outcome.code, 0, "clients pass over it");
+    assert!(outcome.out.contains("AGUI-SSE-02"), "{}", outcome.out);
+    let aep = r#"{"aep_version":"0.1","id":"evt_1"}"#;
+    let outcome = check(&as_sse(aep).replace('\n', "\r\n"));
+    assert!(!outcome.out.contains("-SSE-"), "{}", outcome.out);
 }

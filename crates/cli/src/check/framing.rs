@@ -2,11 +2,12 @@
 
 use std::{iter, mem};
 
+use banister_events::agui::protobuf;
 use banister_events::event::Protocol;
 use banister_events::frame::json::Documents;
 use banister_events::frame::length::Messages;
 use banister_events::frame::ndjson::{self, Lines};
-use banister_events::frame::{Framed, Place, jsonrpc, sse};
+use banister_events::frame::{Error, Framed, Place, jsonrpc, sse};
 use banister_events::json;
 use banister_events::limits::MESSAGE_BYTES;
 
@@ -51,6 +52,8 @@ pub(crate) enum Framing {
     Documents(Documents),
     Sse(sse::Parser, Vec<u8>),
     Length(Messages),
+    /// AG-UI's binary encoding, and the event that was read last, as JSON.
+    Protobuf(Messages, Vec<u8>),
 }
 
 impl Framing {
@@ -78,7 +81,7 @@ impl Framing {
     pub(crate) fn measure(&self) -> Measure {
         match self {
             Self::Sse(..) => Measure::Sse,
-            Self::Length(_) => Measure::Messages,
+            Self::Length(_) | Self::Protobuf(..) => Measure::Messages,
             Self::Unknown(_) | Self::Lines(_) | Self::Documents(_) => Measure::Plain,
         }
     }
@@ -86,6 +89,11 @@ impl Framing {
     /// How many bytes of an unfinished server-sent event are held.
     pub(crate) fn unfinished_event(&self) -> usize {
         if let Self::Sse(parser, _) = self { parser.held() } else { 0 }
+    }
+
+    /// What the frames have that stricter parsers do not read; nothing where there are none.
+    pub(crate) fn quirks(&self) -> sse::Quirks {
+        if let Self::Sse(parser, _) = self { parser.quirks() } else { sse::Quirks::default() }
     }
 
     /// Takes the next message from the front of a piece; none when the piece is used up.
@@ -98,6 +106,9 @@ impl Framing {
                 return parser.read(bytes).map(|event| data(event, broken));
             }
             Self::Length(messages) => messages.read(bytes),
+            Self::Protobuf(messages, event) => {
+                messages.read(bytes).map(|framed| json(framed, event))
+            }
         };
         framed.map(|framed| (framed, Label::Plain))
     }
@@ -110,6 +121,7 @@ impl Framing {
             Self::Documents(documents) => documents.end(),
             Self::Sse(parser, broken) => return parser.end().map(|event| data(event, broken)),
             Self::Length(messages) => messages.end(),
+            Self::Protobuf(messages, event) => messages.end().map(|framed| json(framed, event)),
         };
         framed.map(|framed| (framed, Label::Plain))
     }
@@ -137,6 +149,18 @@ fn data<'a>((place, message): Framed<'a, sse::Message>, broken: &'a mut Vec<u8>)
         }
     }
     ((place, Ok(broken)), label)
+}
+
+/// A binary event as the JSON that it stands for.
+fn json<'a>((place, message): Framed<'_, [u8]>, event: &'a mut Vec<u8>) -> Framed<'a, [u8]> {
+    let decoded = message.and_then(|bytes| protobuf::decode(bytes).map_err(|_| Error::Binary));
+    event.clear();
+    let decoded = decoded.map(|decoded| match decoded {
+        Some(decoded) => event.extend_from_slice(decoded.to_string().as_bytes()),
+        // Of a type that is not known yet: clients drop it and say so.
+        None => event.extend_from_slice(br#"{"type":"UNKNOWN_IN_PROTOBUF"}"#),
+    });
+    (place, decoded.map(|()| event.as_slice()))
 }
 
 /// The messages of a frame: one, or if there may be `several`, the objects that stand side by side.
@@ -224,6 +248,13 @@ fn sniff(held: &[u8], all: bool) -> Option<Framing> {
     // No text begins with a NUL, and no message is so long that its length begins with anything else.
     if let [0, _, _, _, b'{', ..] = held {
         return Some(Framing::Length(Messages::new(MESSAGE_BYTES)));
+    }
+    // The first field of a protobuf event is a message.
+    if let [0, _, _, _, tag, ..] = held
+        && tag & 7 == 2
+        && foreign(held).is_none()
+    {
+        return Some(Framing::Protobuf(Messages::new(MESSAGE_BYTES), Vec::new()));
     }
     let enough = all || held.len() >= SNIFFED;
     let text = beginning(held.get(..SNIFFED).unwrap_or(held));

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use banister_events::agui::encoding;
 use banister_events::text;
 use bytes::{Buf as _, Bytes};
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HOST, LOCATION};
@@ -40,6 +41,8 @@ pub(crate) struct Options {
     pub(crate) time: Option<Duration>,
     /// Whether to open an AAEP subscription first.
     pub(crate) subscribe: bool,
+    /// The `RunAgentInput` to send, where the endpoint is an AG-UI agent.
+    pub(crate) run: Option<Bytes>,
 }
 
 /// The answer to a subscription.
@@ -124,10 +127,19 @@ async fn answered(
         target = next;
         answer = Some(given);
     }
-    let request = request(Method::GET, &target, options, "text/event-stream", Bytes::new())?;
+    let method = if options.run.is_some() { Method::POST } else { Method::GET };
+    let body = options.run.clone().unwrap_or_default();
+    let mut request = request(method, &target, options, "text/event-stream", body)?;
+    if options.run.is_some() {
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
     let (response, connection) = send(&target, request).await?;
     let response = good(response).await?;
     let kind = header(response.headers(), &CONTENT_TYPE).to_ascii_lowercase();
+    if options.run.is_some() && encoding::of_response(Some(&kind)).is_none() {
+        let kind = if kind.is_empty() { "without a type" } else { &kind };
+        return Err(format!("the answer is {kind}, where an agent sends text/event-stream").into());
+    }
     for page in ["text/html", "application/xhtml+xml"] {
         if kind.starts_with(page) {
             return Err(format!("the answer is a web page ({page}), no stream of events").into());
@@ -210,7 +222,11 @@ async fn good(response: Response<Incoming>) -> Result<Response<Incoming>, String
     if status.is_redirection() && !location.is_empty() {
         return Err(format!("the answer is {status}, to {location}; check that address instead"));
     }
-    Err(refused(status, &read(response).await.unwrap_or_default()))
+    let refused = refused(status, &read(response).await.unwrap_or_default());
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        return Err(format!("{refused}; an AG-UI agent is sent a run with --protocol agui"));
+    }
+    Err(refused)
 }
 
 fn refused(status: StatusCode, body: &[u8]) -> String {

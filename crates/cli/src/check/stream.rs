@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
-use banister_events::frame;
+use banister_events::frame::{self, sse::Quirks};
 use banister_events::json;
 use banister_events::limits::MESSAGE_BYTES;
 
@@ -96,6 +96,8 @@ pub(crate) struct Stream<'s, 'a> {
     checker: Option<(Protocol, Checker)>,
     held: Vec<Held>,
     held_bytes: usize,
+    /// What the frames of the input have that stricter parsers do not read.
+    pub(crate) quirks: Quirks,
     /// Whether the stream began before we saw it.
     joined: bool,
     /// More came than could be held before a message told the protocol: what came cannot be checked any more.
@@ -115,7 +117,8 @@ impl<'s, 'a> Stream<'s, 'a> {
         let protocol = sink.settings.protocol;
         let tally = Tally { protocol, ..Tally::default() };
         let (checker, held, held_bytes, given_up) = (None, Vec::new(), 0, false);
-        let mut stream = Self { sink, tally, checker, held, held_bytes, joined, given_up };
+        let quirks = Quirks::default();
+        let mut stream = Self { sink, tally, checker, held, held_bytes, quirks, joined, given_up };
         if let Some(protocol) = protocol {
             stream.begin(protocol);
         }
@@ -125,7 +128,7 @@ impl<'s, 'a> Stream<'s, 'a> {
     /// The protocol is known now.
     fn begin(&mut self, protocol: Protocol) {
         let checker = self.sink.settings.checker(protocol);
-        let checker = if self.joined { checker.joined() } else { checker };
+        let checker = if self.joined { checker.live() } else { checker };
         self.tally.protocol = Some(protocol);
         self.checker = Some((protocol, checker));
         self.held.retain(|held| held.is_event(protocol));
@@ -227,6 +230,8 @@ impl<'s, 'a> Stream<'s, 'a> {
         if self.tally.events == 0 {
             return Ok((self.tally, Some(Unchecked::NoEvents(None))));
         }
+        let findings = checker.frames(&self.quirks);
+        self.sink.found(&mut self.tally, name, None, &findings)?;
         if whole && self.tally.events > 1 {
             let findings = checker.finish();
             self.sink.found(&mut self.tally, name, None, &findings)?;

@@ -85,6 +85,65 @@ fn a_stream_is_checked_as_it_comes_with_the_headers_that_were_given() {
 }
 
 #[test]
+fn an_agent_is_sent_a_run_and_its_answer_is_judged_as_one_client_would() {
+    let (address, requests) = serve(|request, stream| {
+        let nested = if request.contains("/nested") {
+            START.replace("\"t\"", "\"u\"")
+        } else {
+            String::new()
+        };
+        write!(stream, "{HEAD}{START}{nested}{END}").unwrap();
+    });
+    let good = check(&["--protocol", "agui", &format!("{address}/agent")]);
+    assert_eq!(good.status.code(), Some(0), "{}{}", stdout(&good), stderr(&good));
+    let request = requests.recv().unwrap();
+    assert!(request.starts_with("POST /agent HTTP/1.1\r\n"), "{request}");
+    let (_, body) = request.split_once("\r\n\r\n").unwrap();
+    let input: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(input["protocolVersion"], "1.0");
+    assert_eq!(input["messages"][0]["role"], "user");
+    let nested = check(&["--protocol", "agui", &format!("{address}/nested")]);
+    assert!(stdout(&nested).contains("AGUI-SEQ-04"), "{}", stdout(&nested));
+}
+
+#[test]
+fn an_agent_is_sent_the_input_that_was_given_and_only_if_it_is_one() {
+    let (address, requests) = serve(|_, stream| write!(stream, "{HEAD}{START}{END}").unwrap());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    std::fs::write(path, r#"{"threadId":"mine","runId":"r","messages":[]}"#).unwrap();
+    assert_eq!(check(&["--input", path, &address]).status.code(), Some(0));
+    assert!(requests.recv().unwrap().ends_with(r#"{"threadId":"mine","runId":"r","messages":[]}"#));
+    std::fs::write(path, r#"{"threadId":"mine"}"#).unwrap();
+    let refused = check(&["--input", path, &address]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("runId: missing"), "{}", stderr(&refused));
+}
+
+#[test]
+fn an_agent_that_answers_something_else_is_told_apart() {
+    for (head, told) in [
+        (
+            "200 OK\r\nContent-Type: application/json",
+            "the answer is application/json, where an agent",
+        ),
+        ("200 OK", "the answer is without a type, where an agent"),
+        ("422 Unprocessable Content", "the answer is 422"),
+    ] {
+        let (address, _requests) = serve(move |_, stream| {
+            write!(stream, "HTTP/1.1 {head}\r\nConnection: close\r\n\r\n{{}}").unwrap();
+        });
+        let output = check(&["--protocol", "agui", &address]);
+        assert_eq!(output.status.code(), Some(3));
+        assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    }
+    let (address, _requests) = serve(|_, stream| {
+        write!(stream, "HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n").unwrap();
+    });
+    assert!(stderr(&check(&[&address])).contains("with --protocol agui"));
+}
+
+#[test]
 fn a_stream_that_we_leave_owes_no_end() {
     let (address, _requests) = serve(|_, stream| {
         write!(stream, "{HEAD}{START}").unwrap();
