@@ -141,23 +141,7 @@ impl Client {
         request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, Connection)> {
         let unreachable = |source| Error::NoGateway { endpoint: self.endpoint.clone(), source };
-        let (response, connection) = match &self.endpoint {
-            Endpoint::Http(authority) => {
-                let stream = TcpStream::connect(authority.as_str()).await.map_err(unreachable)?;
-                // Small requests should leave at once; where that cannot be set, they leave later.
-                stream.set_nodelay(true).ok();
-                exchange(stream, request).await?
-            }
-            #[cfg(unix)]
-            Endpoint::Unix(path) => {
-                let stream = tokio::net::UnixStream::connect(path).await.map_err(unreachable)?;
-                exchange(stream, request).await?
-            }
-            #[cfg(not(unix))]
-            Endpoint::Unix(_) => {
-                return Err(unreachable(std::io::ErrorKind::Unsupported.into()));
-            }
-        };
+        let (response, connection) = send(&self.endpoint, request, unreachable).await?;
         if response.status().is_success() {
             return Ok((response, connection));
         }
@@ -173,6 +157,31 @@ impl fmt::Debug for Client {
 
 /// The task that moves the bytes of one connection. It ends with its owner.
 pub(crate) type Connection = JoinSet<()>;
+
+/// Sends a request over a connection of its own, and waits for the head of the response.
+pub(crate) async fn send(
+    endpoint: &Endpoint,
+    request: Request<Full<Bytes>>,
+    unreachable: impl FnOnce(std::io::Error) -> Error,
+) -> Result<(Response<Incoming>, Connection)> {
+    match endpoint {
+        Endpoint::Http(authority) => match TcpStream::connect(authority.as_str()).await {
+            Err(error) => Err(unreachable(error)),
+            Ok(stream) => {
+                // Small requests should leave at once; where that cannot be set, they leave later.
+                stream.set_nodelay(true).ok();
+                exchange(stream, request).await
+            }
+        },
+        #[cfg(unix)]
+        Endpoint::Unix(path) => match tokio::net::UnixStream::connect(path).await {
+            Err(error) => Err(unreachable(error)),
+            Ok(stream) => exchange(stream, request).await,
+        },
+        #[cfg(not(unix))]
+        Endpoint::Unix(_) => Err(unreachable(std::io::ErrorKind::Unsupported.into())),
+    }
+}
 
 async fn exchange(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -199,14 +208,20 @@ async fn read(body: Incoming, limit: usize) -> Result<Bytes> {
 
 async fn refusal(response: Response<Incoming>) -> Error {
     let status = response.status();
-    let body = read(response.into_body(), LARGEST_REFUSAL).await.unwrap_or_default();
-    let message = message(&body, status);
+    let message = words(response).await;
     match status {
         StatusCode::UNAUTHORIZED => Error::Unauthorized { message },
         StatusCode::FORBIDDEN => Error::Forbidden { message },
         StatusCode::NOT_FOUND => Error::NotFound { message },
         _ => Error::Status { status: status.as_u16(), message },
     }
+}
+
+/// What a response that brings nothing else says to a person.
+pub(crate) async fn words(response: Response<Incoming>) -> String {
+    let status = response.status();
+    let body = read(response.into_body(), LARGEST_REFUSAL).await.unwrap_or_default();
+    message(&body, status)
 }
 
 /// One line for a person: what the body says, or else what the status means.

@@ -1,6 +1,10 @@
-//! What can go wrong between a client and its gateway.
+//! What can go wrong between a client and its gateway, or an agent.
 
 use std::time::Duration;
+
+use banister_events::agui::follow::Violation;
+use banister_events::agui::protobuf::DecodeError;
+use banister_events::finding::Finding;
 
 use crate::endpoint::Endpoint;
 
@@ -9,7 +13,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a request brought nothing.
 ///
-/// Messages of the gateway are cut to a line and have their control characters escaped: they may be shown.
+/// Messages of the other side are cut to a line and have their control characters escaped: they may be shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -66,7 +70,7 @@ pub enum Error {
         message: String,
     },
     /// The response, or one message of a stream, is larger than is read.
-    #[error("the gateway sent more than {limit} bytes at once")]
+    #[error("more than {limit} bytes came at once")]
     TooLarge {
         /// The limit in bytes.
         limit: usize,
@@ -81,6 +85,74 @@ pub enum Error {
     #[error("the gateway's JSON cannot be read")]
     Json(#[from] serde_json::Error),
     /// The connection broke.
-    #[error("the connection to the gateway broke")]
+    #[error("the connection broke")]
     Http(#[from] hyper::Error),
+    /// The text is no address of an agent.
+    #[error(
+        "`{given}` is not an agent's address; write http://host:port/path or unix:/path, \
+         as there is no TLS here"
+    )]
+    Address {
+        /// The text as given.
+        given: String,
+    },
+    /// Nothing listens where the agent should.
+    #[error("no agent answers at {endpoint}")]
+    NoAgent {
+        /// Where it was looked for.
+        endpoint: Endpoint,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The input is not one that an agent takes, and was not sent.
+    #[error("the input was not sent: {}: {} ({})", place(.0), .0.message, .0.rule.code)]
+    Input(Finding),
+    /// The thread waits for an answer that was not given; nothing was sent.
+    #[error("the interrupt {id} is not answered")]
+    Unanswered {
+        /// The interrupt.
+        id: String,
+    },
+    /// The answer comes too late; nothing was sent.
+    #[error("the interrupt {id} has expired: it can only be cancelled")]
+    Expired {
+        /// The interrupt.
+        id: String,
+    },
+    /// Two answers to one question say nothing; nothing was sent.
+    #[error("the interrupt {id} is answered twice")]
+    Repeated {
+        /// The interrupt.
+        id: String,
+    },
+    /// The agent did not begin the run.
+    #[error("the agent answered with status {status}: {message}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// What the agent said.
+        message: String,
+    },
+    /// The agent answered with something else than events.
+    #[error("the agent sent {} instead of events", .content_type.as_deref().unwrap_or("nothing that has a type"))]
+    NotEvents {
+        /// What it calls itself.
+        content_type: Option<String>,
+    },
+    /// The agent said nothing for longer than was to be waited.
+    #[error("the agent was silent for {} ms", .0.as_millis())]
+    Silent(Duration),
+    /// What the agent sent is no event.
+    #[error("the agent sent what is no event: {0}")]
+    Undecodable(#[from] DecodeError),
+    /// The agent broke the protocol.
+    #[error("the agent broke the protocol: {0}")]
+    Violation(#[from] Violation),
+    /// The stream ended and the run did not. Nobody knows how it went on.
+    #[error("the stream ended before the run did")]
+    Truncated,
+}
+
+fn place(finding: &Finding) -> &str {
+    if finding.pointer.is_empty() { "the whole of it" } else { &finding.pointer }
 }

@@ -2,7 +2,8 @@
 //!
 //! A [`Client`] talks JSON to a gateway over its Unix socket or plain HTTP, one connection per request. Everything it
 //! reads is bounded, and so is the time it waits for a response; only an open [`EventStream`] may last. It does not
-//! reconnect, does not retry and speaks no TLS: a gateway listens on this machine.
+//! reconnect, does not retry and speaks no TLS: a gateway listens on this machine. [`agui`] runs agents that speak
+//! AG-UI, a gateway's sessions among them.
 //!
 //! ```no_run
 //! use banister_client::{Answer, Client, Endpoint};
@@ -17,6 +18,7 @@
 //! # }
 //! ```
 
+pub mod agui;
 mod client;
 mod endpoint;
 mod error;

@@ -17,7 +17,9 @@ use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use crate::http::agui::Outlet;
 use crate::project::Projection;
 use crate::{Error, Gateway};
 
@@ -100,7 +102,57 @@ impl Writer {
 }
 
 /// The subscriber is gone.
-struct Gone;
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+/// Why a run was not told to its end.
+enum Untold {
+    Gone,
+    Unread(Error),
+}
+
+impl From<Gone> for Untold {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+impl From<Error> for Untold {
+    fn from(error: Error) -> Self {
+        Self::Unread(error)
+    }
+}
+
+/// The silence of a stream, which does not last: proxies cut what says nothing.
+struct Quiet<'a> {
+    out: &'a mpsc::Sender<Bytes>,
+    /// Whether the stream has a way to say nothing.
+    comments: bool,
+    until: Instant,
+}
+
+impl<'a> Quiet<'a> {
+    fn new(out: &'a mpsc::Sender<Bytes>, comments: bool) -> Self {
+        Self { out, comments, until: Instant::now() + KEEP_ALIVE }
+    }
+
+    fn renew(&mut self) {
+        self.until = Instant::now() + KEEP_ALIVE;
+    }
+
+    async fn break_if_due(&mut self) -> Result<(), Gone> {
+        if Instant::now() < self.until {
+            return Ok(());
+        }
+        self.renew();
+        if !self.comments {
+            return Ok(());
+        }
+        let mut frame = Vec::new();
+        sse::comment(&mut frame, "still here");
+        self.out.send(Bytes::from(frame)).await.map_err(|_| Gone)
+    }
+}
 
 impl Gateway {
     /// Streams AAEP or AEP events as SSE frames until the subscriber leaves.
@@ -119,13 +171,33 @@ impl Gateway {
         }
     }
 
-    /// Streams one session as an AG-UI run until the turn that is under way ends.
-    pub async fn attach(
+    /// Streams one session as an AG-UI run until the turn that is under way ends, or the gateway stops.
+    pub(crate) async fn attach(
         self: Arc<Self>,
         session: String,
-        mut writer: AguiWriter,
-        out: mpsc::Sender<Bytes>,
+        writer: AguiWriter,
+        mut outlet: Outlet,
+        stop: CancellationToken,
     ) {
+        tokio::select! {
+            () = stop.cancelled() => {
+                outlet.fail("shutdown", "the gateway stops; run again once it is back");
+            }
+            told = self.tell(&session, writer, &mut outlet) => {
+                if let Err(Untold::Unread(error)) = told {
+                    tracing::error!(%error, "A session could not be read.");
+                    outlet.fail("internal", "the session could not be read");
+                }
+            }
+        }
+    }
+
+    async fn tell(
+        &self,
+        session: &str,
+        mut writer: AguiWriter,
+        outlet: &mut Outlet,
+    ) -> Result<(), Untold> {
         let mut bell = self.hub.bell();
         let end = *bell.borrow_and_update();
         let mut projection = Projection::new(Arc::clone(&self.agents));
@@ -133,10 +205,7 @@ impl Gateway {
         let mut seq = 0;
         let mut last = 0;
         loop {
-            let batch = match self.session_after(&session, seq).await {
-                Ok(batch) => batch,
-                Err(error) => return fail(&out, &error).await,
-            };
+            let batch = self.session_after(session, seq).await?;
             let Some(newest) = batch.last() else { break };
             seq = newest.seq;
             for record in &batch {
@@ -151,14 +220,12 @@ impl Gateway {
             writer.finish(None, &mut events);
         }
         drop(history);
-        if send_plain(&out, &events).await.is_err() {
-            return;
-        }
+        outlet.send(&events).await?;
         let mut position = last.max(end);
-        let mut quiet = Instant::now() + KEEP_ALIVE;
-        while !writer.is_finished() {
-            let waited = self.next_batch(&mut position, &mut bell, (&out, &mut quiet)).await;
-            let Ok(batch) = waited else { return };
+        let out = outlet.sender().clone();
+        let mut quiet = Quiet::new(&out, outlet.has_comments());
+        while !outlet.is_ended() {
+            let batch = self.next_batch(&mut position, &mut bell, &mut quiet).await?;
             for record in
                 batch.iter().filter(|record| record.session == session && record.seq > seq)
             {
@@ -167,13 +234,12 @@ impl Gateway {
                     events.extend(writer.write(&activity));
                 }
                 if !events.is_empty() {
-                    quiet = Instant::now() + KEEP_ALIVE;
+                    quiet.renew();
                 }
-                if send_plain(&out, &events).await.is_err() {
-                    return;
-                }
+                outlet.send(&events).await?;
             }
         }
+        Ok(())
     }
 
     /// The records after a position: from the live end if it is near, else from the journal.
@@ -201,15 +267,10 @@ impl Gateway {
         &self,
         position: &mut u64,
         bell: &mut watch::Receiver<u64>,
-        (out, quiet): (&mpsc::Sender<Bytes>, &mut Instant),
+        quiet: &mut Quiet<'_>,
     ) -> Result<Vec<Arc<Record>>, Gone> {
         loop {
-            if Instant::now() >= *quiet {
-                let mut frame = Vec::new();
-                sse::comment(&mut frame, "still here");
-                out.send(Bytes::from(frame)).await.map_err(|_| Gone)?;
-                *quiet = Instant::now() + KEEP_ALIVE;
-            }
+            quiet.break_if_due().await?;
             let published = *bell.borrow_and_update();
             if published > *position {
                 let mut batch = self.after(*position).await.map_err(|error| {
@@ -224,8 +285,8 @@ impl Gateway {
                 }
             }
             tokio::select! {
-                () = out.closed() => return Err(Gone),
-                rung = tokio::time::timeout_at(*quiet, bell.changed()) => match rung {
+                () = quiet.out.closed() => return Err(Gone),
+                rung = tokio::time::timeout_at(quiet.until, bell.changed()) => match rung {
                     Ok(Ok(())) | Err(_) => {}
                     Ok(Err(_)) => return Err(Gone),
                 },
@@ -310,14 +371,14 @@ impl Stream {
         mut bell: watch::Receiver<u64>,
     ) -> Result<(), Gone> {
         let gateway = Arc::clone(&self.gateway);
-        let mut quiet = Instant::now() + KEEP_ALIVE;
+        let out = self.out.clone();
+        let mut quiet = Quiet::new(&out, true);
         loop {
-            let told = (&self.out, &mut quiet);
-            let batch = gateway.next_batch(&mut position, &mut bell, told).await?;
+            let batch = gateway.next_batch(&mut position, &mut bell, &mut quiet).await?;
             for record in &batch {
                 let events = self.project(record);
                 if !events.is_empty() {
-                    quiet = Instant::now() + KEEP_ALIVE;
+                    quiet.renew();
                 }
                 self.emit_all(events).await?;
             }
@@ -376,25 +437,6 @@ impl Stream {
 fn is_start(event: &Value) -> bool {
     let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
     matches!(kind, "aaep:agent.session.started" | "prompt.submitted" | "agent.start")
-}
-
-async fn send_plain(out: &mpsc::Sender<Bytes>, events: &[Value]) -> Result<(), Gone> {
-    let mut frames = Vec::new();
-    for event in events {
-        let data = event.to_string();
-        sse::write(&mut frames, &sse::Outgoing { id: None, event: None, data: &data });
-    }
-    if frames.is_empty() {
-        return Ok(());
-    }
-    out.send(Bytes::from(frames)).await.map_err(|_| Gone)
-}
-
-async fn fail(out: &mpsc::Sender<Bytes>, error: &Error) {
-    tracing::error!(%error, "A session could not be read.");
-    let event =
-        serde_json::json!({ "type": "RUN_ERROR", "message": "the session could not be read" });
-    let _sent = send_plain(out, &[event]).await;
 }
 
 /// Runs a read of the journal where it may block.

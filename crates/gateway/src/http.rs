@@ -14,10 +14,12 @@ use axum::routing::{get, post};
 use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
 use crate::keys::{Guest, Scope};
 
+pub(crate) mod agui;
 mod api;
 mod body;
 mod hooks;
@@ -92,16 +94,18 @@ impl Door {
 pub(crate) struct Shared {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) door: Door,
+    /// Ends what would not end by itself.
+    pub(crate) stop: CancellationToken,
 }
 
-/// All routes, behind the check of Host and Origin.
-pub fn router(gateway: Arc<Gateway>, door: Door) -> Router {
-    let shared = Shared { gateway, door };
+/// All routes, behind the check of Host and Origin. Runs that are open when `stop` comes are told so.
+pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Router {
+    let shared = Shared { gateway, door, stop };
     Router::new()
         .route("/hooks/{agent}/{event}", post(hooks::hook))
         .route("/aaep/v1/events", get(streams::aaep))
         .route("/aep/v0.1/events", get(streams::aep))
-        .route("/agui/sessions/{session}", post(streams::agui))
+        .route("/agui/sessions/{session}", post(agui::run))
         .route("/api/inbox", get(api::inbox))
         .route("/api/asks/{ask}/answer", post(api::answer))
         .route("/api/sessions", get(api::sessions))
@@ -137,12 +141,19 @@ pub(crate) struct Problem {
     status: StatusCode,
     code: &'static str,
     message: String,
+    /// The rule that was broken, and the JSON Pointer to where.
+    place: Option<(&'static str, String)>,
     remedy: Option<&'static str>,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), remedy: None }
+        Self { status, code, message: message.into(), place: None, remedy: None }
+    }
+
+    pub(crate) fn at(mut self, rule: &'static str, pointer: &str) -> Self {
+        self.place = Some((rule, pointer.to_owned()));
+        self
     }
 
     pub(crate) fn remedy(mut self, remedy: &'static str) -> Self {
@@ -161,6 +172,10 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut error = json!({ "code": self.code, "message": self.message });
+        if let (Some((rule, pointer)), Some(error)) = (self.place, error.as_object_mut()) {
+            error.insert("rule".to_owned(), json!(rule));
+            error.insert("pointer".to_owned(), json!(pointer));
+        }
         if let (Some(remedy), Some(error)) = (self.remedy, error.as_object_mut()) {
             error.insert("remedy".to_owned(), json!(remedy));
         }

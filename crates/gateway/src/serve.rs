@@ -74,8 +74,8 @@ pub async fn start(
     let stop = CancellationToken::new();
     let tasks = gateway.tasks.clone();
 
-    let web = http::router(Arc::clone(gateway), Door::web(address));
-    let local = http::router(Arc::clone(gateway), Door::socket());
+    let web = http::router(Arc::clone(gateway), Door::web(address), stop.clone());
+    let local = http::router(Arc::clone(gateway), Door::socket(), stop.clone());
     let run = |most| Run {
         stop: stop.clone(),
         tasks: tasks.clone(),
@@ -146,7 +146,7 @@ impl Run {
                 ended = &mut connection => ended,
                 () = stop.cancelled() => {
                     connection.as_mut().graceful_shutdown();
-                    // Streams and waiting hooks do not end by themselves.
+                    // Runs are told the end; other streams and waiting hooks do not end by themselves.
                     tokio::time::timeout(Duration::from_millis(300), connection).await.unwrap_or(Ok(()))
                 }
             };

@@ -1,10 +1,14 @@
-//! The client against a real HTTP server, on a Unix socket and on TCP.
+//! The client against real servers, on Unix sockets and on TCP.
 #![cfg(unix)]
 #![expect(
     clippy::disallowed_methods,
     reason = "the test's own server runs beside the test, and ends with it"
 )]
 
+#[cfg(test)]
+mod agui;
+#[cfg(test)]
+mod peer;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]

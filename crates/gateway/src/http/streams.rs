@@ -1,20 +1,17 @@
-//! The same sessions, three ways: AAEP and AEP to follow, AG-UI to attach to.
+//! The same sessions to follow in two protocols: AAEP and AEP.
 
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
-use banister_events::agui::write::Writer as AguiWriter;
 use banister_events::event::Protocol;
-use banister_events::limits;
 use banister_events::locale::Locale;
 use http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::body::{fed, whole};
+use super::body::fed;
 use super::{Problem, Shared};
 use crate::deliver::{Cursor, Start, Terms};
 use crate::keys::Scope;
@@ -78,45 +75,6 @@ fn follow(
         Terms { protocol, session: wanted.session, start, language: language.tag.to_owned() };
     let (out, body) = fed();
     shared.gateway.tasks.spawn(Arc::clone(&shared.gateway).follow(terms, out));
-    Ok(event_stream(Body::new(body)))
-}
-
-pub(super) async fn agui(
-    State(shared): State<Shared>,
-    Path(session): Path<String>,
-    request: Request,
-) -> Result<Response, Problem> {
-    shared.admit(request.method(), request.headers(), Scope::Watch)?;
-    let bytes = whole(request.into_body(), limits::MESSAGE_BYTES).await?;
-    let input: Value = serde_json::from_slice(&bytes).map_err(|error| {
-        let message = format!("the run input is not JSON: {error}");
-        Problem::new(StatusCode::BAD_REQUEST, "json", message)
-    })?;
-    let text = |key: &str| {
-        input.get(key).and_then(Value::as_str).ok_or_else(|| {
-            let message = format!("the run input has no string at /{key}");
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "run-input", message)
-                .remedy("send an AG-UI RunAgentInput")
-        })
-    };
-    let writer = AguiWriter::new(text("threadId")?, text("runId")?);
-    if let Some(version) = input.get("protocolVersion").and_then(Value::as_str)
-        && version.split('.').next() != Some("1")
-    {
-        let message = format!("AG-UI {version} is not spoken here");
-        return Err(
-            Problem::new(StatusCode::BAD_REQUEST, "version", message).remedy("speak AG-UI 1.x")
-        );
-    }
-    let known =
-        shared.gateway.session_after(&session, 0).await.map_err(|e| Problem::internal(&e))?;
-    if known.is_empty() {
-        let message = format!("there is no session {session}");
-        return Err(Problem::new(StatusCode::NOT_FOUND, "session", message)
-            .remedy("GET /api/sessions lists the sessions"));
-    }
-    let (out, body) = fed();
-    shared.gateway.tasks.spawn(Arc::clone(&shared.gateway).attach(session, writer, out));
     Ok(event_stream(Body::new(body)))
 }
 

@@ -1,0 +1,204 @@
+//! The server's half of AG-UI: a session as a run, at `POST /agui/sessions/{session}`.
+//!
+//! A request that cannot be served is refused before the run begins; from then on whatever goes wrong is said within the
+//! stream. Everything leaves through an [`Outlet`], which holds our own writer to the protocol: an event that a client
+//! would end the run for does not leave, and every run ends with one terminal event, also where its task fails, is
+//! aborted or the gateway stops.
+//!
+//! What the input says beside thread, run and version is checked and not used: a session has its history here.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use banister_events::agui::encoding::{self, Encoding};
+use banister_events::agui::event::PROTOCOL_VERSION;
+use banister_events::agui::follow::is_fatal;
+use banister_events::agui::write::Writer;
+use banister_events::check::{self, Checker};
+use banister_events::event::Protocol;
+use banister_events::finding::Finding;
+use banister_events::limits;
+use bytes::Bytes;
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY};
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::body::{Fed, fed, whole};
+use super::{Problem, Shared};
+use crate::deliver::Gone;
+use crate::keys::Scope;
+
+pub(super) async fn run(
+    State(shared): State<Shared>,
+    Path(session): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    shared.admit(request.method(), request.headers(), Scope::Watch)?;
+    let encoding = negotiate(request.headers());
+    let writer = asked(&whole(request.into_body(), limits::MESSAGE_BYTES).await?)?;
+    let known =
+        shared.gateway.session_after(&session, 0).await.map_err(|e| Problem::internal(&e))?;
+    if known.is_empty() {
+        let message = format!("there is no session {session}");
+        return Err(Problem::new(StatusCode::NOT_FOUND, "session", message)
+            .remedy("GET /api/sessions lists the sessions"));
+    }
+    let (outlet, body) = Outlet::new(encoding);
+    let gateway = Arc::clone(&shared.gateway);
+    shared.gateway.tasks.spawn(gateway.attach(session, writer, outlet, shared.stop));
+    let headers = [
+        // Without parameters: the protocol's own client takes the binary form with any for the other one.
+        (CONTENT_TYPE, encoding.media_type()),
+        (CACHE_CONTROL, "no-cache, no-store, no-transform"),
+        (VARY, "accept"),
+    ];
+    Ok((headers, [("x-accel-buffering", "no")], Body::new(body)).into_response())
+}
+
+/// The form a client asks for, in however many headers.
+fn negotiate(headers: &HeaderMap) -> Encoding {
+    let ranges: Vec<&str> =
+        headers.get_all(ACCEPT).iter().filter_map(|header| header.to_str().ok()).collect();
+    encoding::negotiate((!ranges.is_empty()).then(|| ranges.join(", ")).as_deref())
+}
+
+/// The writer of the run that a body asks for.
+fn asked(body: &[u8]) -> Result<Writer, Problem> {
+    let input: Value = serde_json::from_slice(body).map_err(|error| {
+        let message = format!("the run input is not JSON: {error}");
+        Problem::new(StatusCode::BAD_REQUEST, "json", message)
+    })?;
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    // First, as another version may have another shape. A later minor one is served: it only adds.
+    if let Some(version) = text("protocolVersion").filter(|it| it.split('.').next() != Some("1")) {
+        let message = format!("AG-UI {version} is not spoken here");
+        return Err(
+            Problem::new(StatusCode::BAD_REQUEST, "version", message).remedy("speak AG-UI 1.x")
+        );
+    }
+    if let Some(finding) = breach(&input) {
+        let pointer = finding.pointer.strip_prefix("/input").unwrap_or_default();
+        let message = format!("the run input is malformed: {}", finding.message);
+        return Err(Problem::new(StatusCode::BAD_REQUEST, "run-input", message)
+            .at(finding.rule.code, pointer)
+            .remedy("send an AG-UI RunAgentInput"));
+    }
+    Ok(Writer::new(text("threadId").unwrap_or_default(), text("runId").unwrap_or_default()))
+}
+
+/// The first thing an input breaks. What it has beyond the protocol breaks nothing.
+fn breach(input: &Value) -> Option<Finding> {
+    // An input has one place among events, and with it the rules that are there for it.
+    let restated = json!({
+        "type": "RUN_STARTED", "threadId": "", "runId": "", "protocolVersion": PROTOCOL_VERSION,
+        "input": input,
+    });
+    check::value(Protocol::Agui, &restated).into_iter().find(is_fatal)
+}
+
+/// One run on its way to a client: verified, encoded, and ended exactly once.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    encoding: Encoding,
+    checker: Checker,
+    begun: bool,
+    out: mpsc::Sender<Bytes>,
+    /// Room for the end, kept from the beginning: it never has to wait. None once the end was sent.
+    last: Option<mpsc::OwnedPermit<Bytes>>,
+}
+
+impl Outlet {
+    /// An outlet, and the body that it feeds.
+    pub(crate) fn new(encoding: Encoding) -> (Self, Fed) {
+        let (out, body) = fed();
+        let checker = Checker::new(Protocol::Agui);
+        let last = out.clone().try_reserve_owned().ok();
+        (Self { encoding, checker, begun: false, out, last }, body)
+    }
+
+    /// Whether the terminal event was sent: nothing leaves after it.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.last.is_none()
+    }
+
+    /// Where the stream's bytes go.
+    pub(crate) fn sender(&self) -> &mpsc::Sender<Bytes> {
+        &self.out
+    }
+
+    /// Whether the stream can say that it is there without saying anything.
+    pub(crate) fn has_comments(&self) -> bool {
+        self.encoding == Encoding::Sse
+    }
+
+    /// Sends events up to the terminal one. One that breaks the protocol is not sent: the run fails instead.
+    pub(crate) async fn send(&mut self, events: &[Value]) -> Result<(), Gone> {
+        let mut frames = Vec::new();
+        for event in events {
+            if self.is_ended() {
+                tracing::error!(event = kind(event), "An event came after the end of its run.");
+                return Ok(());
+            }
+            if let Err(reason) = self.write(event, &mut frames) {
+                tracing::error!(event = kind(event), %reason, "A run was about to break AG-UI.");
+                self.end_with(frames, "internal", "the gateway could not tell how this goes on");
+                return Ok(());
+            }
+            if matches!(kind(event), "RUN_FINISHED" | "RUN_ERROR") {
+                self.end(std::mem::take(&mut frames));
+            }
+        }
+        if frames.is_empty() {
+            return Ok(());
+        }
+        self.out.send(Bytes::from(frames)).await.map_err(|_| Gone)
+    }
+
+    /// Ends a run that has not ended: it failed.
+    pub(crate) fn fail(&mut self, code: &str, message: &str) {
+        self.end_with(Vec::new(), code, message);
+    }
+
+    fn write(&mut self, event: &Value, frames: &mut Vec<u8>) -> Result<(), String> {
+        let data = event.to_string();
+        if let Some(finding) = self.checker.message(data.as_bytes()).iter().find(|it| is_fatal(it))
+        {
+            return Err(format!("{}: {}", finding.rule.code, finding.message));
+        }
+        if kind(event) == "RUN_STARTED" && std::mem::replace(&mut self.begun, true) {
+            return Err("a response has one run".to_owned());
+        }
+        encoding::frame(self.encoding, event, frames).map_err(|error| error.to_string())
+    }
+
+    fn end_with(&mut self, mut frames: Vec<u8>, code: &str, message: &str) {
+        let event = json!({ "type": "RUN_ERROR", "message": message, "code": code });
+        if let Err(error) = encoding::frame(self.encoding, &event, &mut frames) {
+            tracing::error!(%error, "The end of a run could not be encoded.");
+        }
+        self.end(frames);
+    }
+
+    fn end(&mut self, frames: Vec<u8>) {
+        if let Some(last) = self.last.take() {
+            last.send(Bytes::from(frames));
+        }
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        self.fail("internal", "the run broke off; the gateway's log tells more");
+    }
+}
+
+fn kind(event: &Value) -> &str {
+    event.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "agui_tests.rs"]
+mod tests;
