@@ -125,7 +125,12 @@ pub struct Parser {
 impl Parser {
     /// Parses one document.
     pub fn parse<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Document<'a>, Error> {
-        let (text, noticed) = scan::scan(bytes, &mut self.nodes)?;
+        self.parse_text(scan::text(bytes)?)
+    }
+
+    /// Parses one document that is known to be text.
+    pub fn parse_text<'a>(&'a mut self, text: &'a str) -> Result<Document<'a>, Error> {
+        let noticed = scan::scan(text, &mut self.nodes)?;
         Ok(Document { tape: Tape { text, nodes: &self.nodes }, noticed })
     }
 }
@@ -174,6 +179,16 @@ impl Document<'_> {
     pub fn bytes(&self) -> &[u8] {
         self.tape.text.as_bytes()
     }
+}
+
+/// The text that the bytes of a document are.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, Error> {
+    scan::text(bytes)
+}
+
+/// Whether a string holds just these characters when they stand between quotes.
+pub(crate) fn is_plain(words: &str) -> bool {
+    scan::plain(words.as_bytes(), 0) == words.len()
 }
 
 /// Where in the bytes a JSON Pointer leads to: the value's place. Where the pointer leads to nothing, the place of

@@ -137,7 +137,7 @@ pub(crate) fn event(
     if kind.is_none() {
         findings.push(unknown(&name));
     }
-    let enforced = boundary.enforce(&name, message, known, findings);
+    let enforced = boundary.enforce(&name, kind, message, known, findings);
     if let Some(kind) = kind {
         content::event(kind, object, boundary.strict, findings);
     }

@@ -52,11 +52,12 @@ impl Boundary {
     pub(crate) fn enforce(
         &mut self,
         name: &str,
+        kind: Option<Type>,
         message: &Document<'_>,
         known: &mut Known,
         findings: &mut Vec<Finding>,
     ) -> Enforced {
-        if let Some(kind) = Type::parse(name) {
+        if let Some(kind) = kind {
             return enforce(kind, message, known, findings);
         }
         let retired = RETIRED.iter().find(|(old, _)| *old == name);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::event::Type;
 use super::sequence::{CHUNK_AMBIGUOUS, CHUNK_CHANGED, FIRST_CHUNK, OWNER, owned_by};
-use super::step::{Fields, Item, Opener, Step};
+use super::step::{Fields, Item, Opener, Step, text as text_of};
 use crate::check::shape::{quote, text};
 use crate::finding::Finding;
 use crate::json::View;
@@ -105,7 +105,9 @@ impl Lanes {
         findings: &mut Vec<Finding>,
         sink: Sink<'_, 'a>,
     ) {
-        let Fields { id, tag, mut delta, metadata, opener, raw } = Fields::of(item, event);
+        let fields = Fields::of(item, event);
+        let (id, tag, metadata) = (text_of(fields.id), text_of(fields.tag), fields.metadata);
+        let (opener, mut delta) = (fields.opener(), text_of(fields.delta));
         let at = match self.find(item, id.as_deref(), tag.as_deref()) {
             Ok(at) => at,
             Err(finding) => {
@@ -117,7 +119,7 @@ impl Lanes {
                 return;
             }
         };
-        if delta.is_none() && raw {
+        if delta.is_none() && fields.raw {
             delta = Some(Cow::Borrowed(""));
         }
         let fits = |lane: &&Lane| {

@@ -20,6 +20,7 @@
 //! # Ok::<(), banister_events::agui::follow::Violation>(())
 //! ```
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
@@ -28,10 +29,10 @@ use super::check;
 use super::enforce::{Boundary, Enforced};
 use super::reduce::{Change, Outcome, Reducer, Warning};
 use super::sequence::Sequence;
-use super::step::Step;
+use super::step::{Item, Step};
 use crate::check::shape::Known;
 use crate::finding::{Finding, Severity};
-use crate::json::{Document, Parser};
+use crate::json::{self, Document, Parser, View};
 
 /// Judges a stream event by event.
 #[derive(Debug, Clone, Default)]
@@ -151,6 +152,7 @@ pub struct Follower {
     reducer: Reducer,
     parser: Parser,
     known: Known,
+    piece: Piece,
     begun: bool,
     violation: Option<Violation>,
 }
@@ -169,6 +171,7 @@ impl Follower {
             reducer,
             parser: Parser::default(),
             known: Known::default(),
+            piece: Piece::default(),
             begun: false,
             violation: None,
         }
@@ -176,26 +179,58 @@ impl Follower {
 
     /// Takes the next event. After a violation nothing is taken any more.
     pub fn event(&mut self, bytes: &[u8]) -> Result<Followed, Violation> {
-        if let Some(violation) = &self.violation {
-            return Err(violation.clone());
+        match json::text(bytes) {
+            Ok(text) => self.text(text),
+            Err(error) => self.judged(not_json(&error)),
         }
+    }
+
+    /// [`Follower::event`], for an event that is known to be text, as a frame of server-sent events is.
+    pub fn text(&mut self, event: &str) -> Result<Followed, Violation> {
+        if self.violation.is_none()
+            && let Some(delta) = self.piece.delta(event)
+        {
+            return Ok(self.go_on(delta));
+        }
+        self.piece.prefix.clear();
         let mut followed = Followed::default();
-        match self.parser.parse(bytes) {
-            Ok(document) => {
+        match self.parser.parse_text(event) {
+            Ok(document) if self.violation.is_none() => {
                 let Followed { change, findings, warnings } = &mut followed;
-                let (reducer, begun) = (&mut self.reducer, &mut self.begun);
+                let (reducer, begun, piece) = (&mut self.reducer, &mut self.begun, &mut self.piece);
+                let mut steps = 0;
                 self.verifier.step(&document, &mut self.known, findings, &mut |step| {
                     *begun = true;
+                    steps += 1;
+                    piece.take(step);
                     let done = reducer.apply(step, warnings);
                     if done != Change::None {
                         *change = done;
                     }
                 });
+                if steps == 1 && findings.is_empty() && warnings.is_empty() {
+                    piece.learn(event, document.root());
+                }
             }
-            Err(error) => {
-                let message = format!("the message is not JSON: {error}");
-                followed.findings.push(check::JSON.at("", message));
-            }
+            Ok(_) => {}
+            Err(error) => followed = not_json(&error),
+        }
+        self.judged(followed)
+    }
+
+    /// The same piece of the same item again, with other words in it.
+    fn go_on(&mut self, delta: &str) -> Followed {
+        let Piece { item, id, .. } = &self.piece;
+        let (id, delta) = (Cow::Borrowed(id.as_str()), Cow::Borrowed(delta));
+        let step = Step::Append { item: *item, id, tag: None, delta, metadata: None };
+        let mut followed = Followed::default();
+        followed.change = self.reducer.apply(&step, &mut followed.warnings);
+        followed
+    }
+
+    fn judged(&mut self, followed: Followed) -> Result<Followed, Violation> {
+        if let Some(violation) = &self.violation {
+            return Err(violation.clone());
         }
         match followed.findings.iter().find(|finding| is_fatal(finding)) {
             None => Ok(followed),
@@ -209,7 +244,7 @@ impl Follower {
 
     /// [`Follower::event`], for an event that was built here and has no bytes yet.
     pub fn value(&mut self, event: &Value) -> Result<Followed, Violation> {
-        self.event(event.to_string().as_bytes())
+        self.text(&event.to_string())
     }
 
     /// The messages and the state so far.
@@ -235,9 +270,76 @@ impl Follower {
     }
 }
 
+fn not_json(error: &json::Error) -> Followed {
+    let finding = check::JSON.at("", format!("the message is not JSON: {error}"));
+    Followed { findings: vec![finding], ..Followed::default() }
+}
+
+/// The event before, if it was a piece of something and the next one can be the same with other words: most are. What
+/// made that one right makes this one right, too, as nothing came between them.
+#[derive(Debug, Clone, Default)]
+struct Piece {
+    /// The event up to the first character of its words; empty where it was something else.
+    prefix: String,
+    /// What follows the words, up to the timestamp if that comes last.
+    suffix: String,
+    stamped: bool,
+    item: Item,
+    id: String,
+}
+
+impl Piece {
+    /// The words of an event that is otherwise the same.
+    fn delta<'e>(&self, event: &'e str) -> Option<&'e str> {
+        if self.prefix.is_empty() {
+            return None;
+        }
+        let rest = event.strip_prefix(self.prefix.as_str())?;
+        let rest = if self.stamped { unstamped(rest)? } else { rest };
+        let words = rest.strip_suffix(self.suffix.as_str())?;
+        json::is_plain(words).then_some(words)
+    }
+
+    fn take(&mut self, step: &Step<'_>) {
+        self.id.clear();
+        if let Step::Append { item, id, metadata: None, .. } = step {
+            self.item = *item;
+            self.id.push_str(id);
+        }
+    }
+
+    /// Remembers an event that did nothing but what was taken last.
+    fn learn(&mut self, event: &str, object: View<'_>) {
+        let Some(delta) = object.get("delta").filter(|_| !self.id.is_empty()) else { return };
+        let place = delta.span();
+        let (Some(prefix), Some(rest)) = (event.get(..=place.start), event.get(place.end - 1..))
+        else {
+            return;
+        };
+        let unstamped = unstamped(rest).filter(|rest| rest.ends_with(",\"timestamp\":"));
+        self.stamped = unstamped.is_some();
+        self.prefix.push_str(prefix);
+        self.suffix.clear();
+        self.suffix.push_str(unstamped.unwrap_or(rest));
+    }
+}
+
+/// The end of an event without the number that it ends with, where that is a whole one in any client's range.
+fn unstamped(rest: &str) -> Option<&str> {
+    let number = rest.strip_suffix('}')?;
+    let before = number.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let digits = number.len() - before.len();
+    let leads = number.as_bytes().get(before.len()) != Some(&b'0');
+    ((1..=15).contains(&digits) && leads).then_some(before)
+}
+
 /// Whether the reference client ends the run for a finding. It reads any version and takes a cut stream for a whole
 /// one; both are errors here all the same.
 pub fn is_fatal(finding: &Finding) -> bool {
     let tolerated = [check::VERSION.code, super::sequence::TRUNCATED.code];
     finding.rule.severity == Severity::Error && !tolerated.contains(&finding.rule.code)
 }
+
+#[cfg(test)]
+#[path = "follow_tests.rs"]
+mod tests;

@@ -154,7 +154,7 @@ impl Sequence {
         self.more.event(event);
         match kind {
             Type::RunStarted => self.start(event, findings),
-            Type::RunError => self.fail(event, findings),
+            Type::RunError => self.fail(findings),
             _ => self.admit(kind, findings),
         }
         let at = self.place(kind, event);
@@ -206,7 +206,7 @@ impl Sequence {
         self.open.push(run);
     }
 
-    fn fail(&self, _event: View<'_>, findings: &mut Vec<Finding>) {
+    fn fail(&self, findings: &mut Vec<Finding>) {
         if self.open.is_empty() && self.ended == Some(Ended::Errored) {
             findings.push(after(Ended::Errored, Type::RunError));
         }

@@ -33,9 +33,10 @@ pub(crate) enum Step<'a> {
 }
 
 /// What is told in pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Item {
     /// A message.
+    #[default]
     Text,
     /// A tool call and its arguments.
     Tool,
@@ -71,29 +72,37 @@ impl<'a> Step<'a> {
             }
             _ => return Some(Self::Event { kind, event }),
         };
-        let Fields { id, tag, delta, metadata, opener, .. } = Fields::of(item, event);
-        let id = id?;
+        let fields = Fields::of(item, event);
+        let (id, tag, metadata) = (text(fields.id)?, text(fields.tag), fields.metadata);
         Some(match kind {
             Type::TextMessageContent | Type::ToolCallArgs | Type::ReasoningMessageContent => {
-                Self::Append { item, id, tag, delta: delta?, metadata }
+                Self::Append { item, id, tag, delta: text(fields.delta)?, metadata }
             }
             Type::TextMessageEnd
             | Type::ToolCallEnd
             | Type::ReasoningEnd
             | Type::ReasoningMessageEnd => Self::Close { item, id, tag, metadata },
-            _ => Self::Open { item, id, tag, opener, metadata },
+            _ => Self::Open { item, id, tag, opener: fields.opener(), metadata },
         })
     }
+}
+
+/// The string that a field holds.
+#[inline]
+pub(crate) fn text(field: Option<View<'_>>) -> Option<Cow<'_, str>> {
+    field.and_then(View::as_str)
 }
 
 /// What an event says about an item, told by one look at its fields.
 #[derive(Debug, Default)]
 pub(crate) struct Fields<'a> {
-    pub(crate) id: Option<Cow<'a, str>>,
-    pub(crate) tag: Option<Cow<'a, str>>,
-    pub(crate) delta: Option<Cow<'a, str>>,
+    pub(crate) id: Option<View<'a>>,
+    pub(crate) tag: Option<View<'a>>,
+    pub(crate) delta: Option<View<'a>>,
     pub(crate) metadata: Option<View<'a>>,
-    pub(crate) opener: Opener<'a>,
+    role: Option<View<'a>>,
+    name: Option<View<'a>>,
+    parent: Option<View<'a>>,
     /// Whether it carries the event of somebody else that it came from.
     pub(crate) raw: bool,
 }
@@ -103,24 +112,28 @@ impl<'a> Fields<'a> {
         let mut fields = Self::default();
         for (name, value) in event.entries() {
             let Some(name) = name.as_str() else { continue };
-            match (&*name, item) {
-                ("toolCallId", Item::Tool) => fields.id = value.as_str(),
-                ("messageId", Item::Text | Item::Span | Item::Reasoning) => {
-                    fields.id = value.as_str();
+            let field = match (&*name, item) {
+                ("delta", _) => &mut fields.delta,
+                ("toolCallId", Item::Tool)
+                | ("messageId", Item::Text | Item::Span | Item::Reasoning) => &mut fields.id,
+                ("subagentRunId", _) => &mut fields.tag,
+                ("metadata", _) => &mut fields.metadata,
+                ("role", Item::Text) => &mut fields.role,
+                ("name", Item::Text) | ("toolCallName", Item::Tool) => &mut fields.name,
+                ("parentMessageId", Item::Tool) => &mut fields.parent,
+                ("rawEvent", _) => {
+                    fields.raw = true;
+                    continue;
                 }
-                ("subagentRunId", _) => fields.tag = value.as_str(),
-                ("delta", _) => fields.delta = value.as_str(),
-                ("metadata", _) => fields.metadata = Some(value),
-                ("rawEvent", _) => fields.raw = true,
-                ("role", Item::Text) => fields.opener.role = value.as_str(),
-                ("name", Item::Text) | ("toolCallName", Item::Tool) => {
-                    fields.opener.name = value.as_str();
-                }
-                ("parentMessageId", Item::Tool) => fields.opener.parent = value.as_str(),
-                _ => {}
-            }
+                _ => continue,
+            };
+            *field = Some(value);
         }
         fields
+    }
+
+    pub(crate) fn opener(&self) -> Opener<'a> {
+        Opener { role: text(self.role), name: text(self.name), parent: text(self.parent) }
     }
 }
 

@@ -176,6 +176,9 @@ impl Parser {
 
     fn advance(&mut self, bytes: &mut &[u8]) -> Option<Told> {
         self.renew();
+        if let Some(told) = self.whole(bytes) {
+            return Some(told);
+        }
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && first == b'\n' {
                 self.consumed += length(take(bytes, 1));
@@ -200,6 +203,30 @@ impl Parser {
             }
         }
         None
+    }
+
+    /// A message of one `data` line that lies whole in the bytes and needs no closer look: almost every one.
+    fn whole(&mut self, bytes: &mut &[u8]) -> Option<Told> {
+        let message = &mut self.message;
+        let between = self.line.is_empty() && self.data.is_none() && message.id.is_none();
+        if !between || message.event.is_some() || self.dropping || self.after_cr {
+            return None;
+        }
+        let value = bytes.strip_prefix(b"data: ")?;
+        let (value, rest) = value.split_at_checked(memchr2(b'\n', b'\r', value)?)?;
+        let rest = rest.strip_prefix(b"\n\n")?;
+        let read = bytes.len() - rest.len();
+        if read - 2 > self.limit {
+            return None;
+        }
+        message.data.push_str(simdutf8::basic::from_utf8(value).ok()?);
+        message.line = self.begins.line;
+        let place = self.begins;
+        *bytes = rest;
+        self.consumed += read as u64;
+        self.begins = Place { line: place.line + 2, offset: self.consumed };
+        self.given = true;
+        Some((place, Ok(())))
     }
 
     fn close(&mut self) -> Option<Told> {

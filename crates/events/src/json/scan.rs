@@ -8,17 +8,19 @@ use std::collections::HashMap;
 
 use super::{DEEPEST, Error, Node, Noticed, Reason, Tag, view};
 
-/// Reads one document; its nodes replace what was there.
-pub(super) fn scan<'a>(
-    bytes: &'a [u8],
-    nodes: &mut Vec<Node>,
-) -> Result<(&'a str, Noticed), Error> {
-    nodes.clear();
-    let text = simdutf8::basic::from_utf8(bytes).map_err(|_| {
+/// The text that the bytes are.
+pub(super) fn text(bytes: &[u8]) -> Result<&str, Error> {
+    simdutf8::basic::from_utf8(bytes).map_err(|_| {
         // The quick reader does not tell where.
         let offset = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
         Error { offset, reason: Reason::Utf8 }
-    })?;
+    })
+}
+
+/// Reads one document; its nodes replace what was there.
+pub(super) fn scan(text: &str, nodes: &mut Vec<Node>) -> Result<Noticed, Error> {
+    nodes.clear();
+    let bytes = text.as_bytes();
     // Offsets are kept in 32 bits.
     if u32::try_from(bytes.len()).is_err() {
         return Err(Error { offset: 0, reason: Reason::Size });
@@ -27,7 +29,7 @@ pub(super) fn scan<'a>(
     nodes.reserve(bytes.len() / 12);
     let wrong = Error { offset: 0, reason: Reason::Value };
     let mut scan = Scan { text, bytes, nodes, noticed: Noticed::default(), wrong };
-    scan.document().map_or(Err(scan.wrong), |()| Ok((text, scan.noticed)))
+    scan.document().map_or(Err(scan.wrong), |()| Ok(scan.noticed))
 }
 
 struct Scan<'a, 'n> {
@@ -362,7 +364,7 @@ impl Scan<'_, '_> {
 /// The next place that is a quote, a backslash or a control character, or the end: sixteen bytes at a time, so that most
 /// names and words take one turn.
 #[inline]
-fn plain(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn plain(bytes: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<16>) {
         let both = u128::from_le_bytes(*chunk);
         #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use anyhow::ensure;
-use banister_events::agui::follow::{Ending, Follower};
+use banister_events::agui::follow::{Ending, Followed, Follower};
 use banister_events::frame::ndjson::Lines;
 use banister_events::frame::sse::Parser;
 use banister_events::limits::MESSAGE_BYTES;
@@ -22,9 +22,12 @@ impl Run {
 
     fn event(&mut self, message: &[u8]) -> anyhow::Result<()> {
         let followed = self.0.event(message)?;
-        let quiet = followed.findings.is_empty() && followed.warnings.is_empty();
-        ensure!(quiet, "a run without fault is not quiet: {followed:?}");
-        Ok(())
+        quiet(&followed)
+    }
+
+    fn text(&mut self, message: &str) -> anyhow::Result<()> {
+        let followed = self.0.text(message)?;
+        quiet(&followed)
     }
 
     pub(super) fn finish(&mut self) -> anyhow::Result<()> {
@@ -49,11 +52,17 @@ impl Run {
                 let mut parser = Parser::new(MESSAGE_BYTES);
                 for mut piece in bytes.chunks(PIECE) {
                     while let Some((_, message)) = parser.read(&mut piece) {
-                        self.event(message?.data.as_bytes())?;
+                        self.text(&message?.data)?;
                     }
                 }
             }
         }
         Ok(())
     }
+}
+
+fn quiet(followed: &Followed) -> anyhow::Result<()> {
+    let quiet = followed.findings.is_empty() && followed.warnings.is_empty();
+    ensure!(quiet, "a run without fault is not quiet: {followed:?}");
+    Ok(())
 }
