@@ -9,7 +9,8 @@ import { run as execute, step as tell, target } from '../lib/gateway.mjs';
 import {
   by, custom, runError, runFinished, runStarted, span, step, sub, text, textOf, thought, tool,
 } from './agui/events.mjs';
-import { wire } from './agui/oracle.mjs';
+import { lineOf, streams } from './agui-streams.mjs';
+import { direct, wire } from './agui/oracle.mjs';
 
 const begin = runStarted({ protocolVersion: '1.0' });
 const finish = runFinished();
@@ -100,6 +101,28 @@ async function repair(input) {
   return { events, stderr };
 }
 
+/** All streams of the corpus that JSON can hold, repaired, go to the client; what it took before comes out as it was. */
+async function corpus(failures) {
+  const all = streams().filter(({ gap }) => !gap);
+  const { code, stdout, stderr } = await execute(path.join(target, 'debug', 'xtask'), ['agui', 'repair'], { input: all.map(lineOf).join('') });
+  assert.equal(code, 0, `xtask agui repair: exit ${code}\n${stderr.slice(0, 2_000)}`);
+  const repaired = stdout.trim().split('\n').map((line) => JSON.parse(line));
+  assert.equal(repaired.length, all.length, 'one line per stream');
+  let mended = 0;
+  for (const [n, stream] of all.entries()) {
+    const { events, changes } = repaired[n];
+    const before = stream.wire ? { verdict: 'reject' } : await direct(stream);
+    const after = await direct({ input: stream.input, events });
+    if (before.verdict === 'reject') mended += 1;
+    if (after.verdict !== 'resolve') failures.push(`${stream.name}: ${after.message}\n${lines(events)}`);
+    else if (events.length > 0 && !ended(events.map(({ type }) => type))) failures.push(`${stream.name}: no end`);
+    else if (before.verdict === 'resolve' && changes === 0) {
+      assert.deepEqual([after.messages, after.state], [before.messages, before.state], stream.name);
+    }
+  }
+  tell(`${all.length} streams of the corpus run clean when repaired, ${mended} of which did not before`);
+}
+
 const server = await wire();
 const faults = new Map();
 const failures = [];
@@ -141,6 +164,7 @@ try {
       }
     }
     tell(`${SOUND.length} sound streams, which have to pass unchanged`);
+    await corpus(failures);
   }
 } finally {
   await server.close();

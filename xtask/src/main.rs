@@ -23,7 +23,8 @@ usage: cargo xtask CHORE
   gen [--check]              write docs/reference/ from the code, or fail where it is stale
   bench hook [--runs N]      measure the hook against its peers; writes target/bench.json
   bench check [--runs N]     measure the checker against its peers; writes target/bench.json
-  agui protobuf              encode and decode AG-UI events: JSON lines on stdin, JSON lines on stdout";
+  agui follow|protobuf|repair
+                             our side of AG-UI for scripts: JSON lines on stdin, JSON lines on stdout";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
