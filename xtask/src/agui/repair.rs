@@ -19,11 +19,11 @@ fn answer(line: &str) -> anyhow::Result<Value> {
     let stream = document.root();
     let mut repairer = Repairer::default();
     let events = stream.get("events").into_iter().flat_map(View::items);
-    let mut repaired: Vec<Vec<u8>> =
+    let mut out: Vec<Vec<u8>> =
         events.flat_map(|event| repairer.message(event.raw().as_bytes())).collect();
-    repaired.extend(repairer.finish());
+    out.extend(repairer.finish());
     let events: Vec<Value> =
-        repaired.iter().map(|event| serde_json::from_slice(event)).collect::<Result<_, _>>()?;
+        out.iter().map(|event| serde_json::from_slice(event)).collect::<Result<_, _>>()?;
     let changes = repairer.changes().len();
     Ok(
         json!({ "name": stream.get("name").map(View::to_value), "events": events, "changes": changes }),
