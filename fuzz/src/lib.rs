@@ -5,7 +5,9 @@
 
 use banister_events::activity::{Action, ActionKind, Activity, Decision, Origin};
 use banister_events::aep::mapping::{Agents, Stamp};
+use banister_events::agui::follow::{Ending, Follower};
 use banister_events::agui::protobuf;
+use banister_events::agui::repair::Repairer;
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::Severity;
@@ -22,7 +24,7 @@ pub mod frames;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     ("frame_sse", frames::sse),
     ("frame_ndjson", frames::ndjson),
     ("frame_length", frames::length),
@@ -32,6 +34,7 @@ pub const TARGETS: [Target; 11] = [
     ("check_agui", check_agui),
     ("check_aep", check_aep),
     ("agui_protobuf", agui_protobuf),
+    ("agui_repair", agui_repair),
     ("hook_payload", hook_payload),
     ("policy_shell", policy_shell),
 ];
@@ -67,6 +70,29 @@ fn check(protocol: Protocol, data: &[u8]) {
         assert!(rooted, "{:?} is a JSON Pointer", finding.pointer);
     }
     assert_eq!(first, told(), "the same input, the same findings");
+}
+
+/// AG-UI: whatever lines come, a client follows what repair makes of them to an end, and repair leaves that alone.
+///
+/// # Panics
+///
+/// Where that does not hold.
+pub fn agui_repair(data: &[u8]) {
+    let repaired = |lines: &[Vec<u8>]| {
+        let mut repairer = Repairer::default();
+        let mut out: Vec<_> = lines.iter().flat_map(|line| repairer.message(line)).collect();
+        out.extend(repairer.finish());
+        out
+    };
+    let lines: Vec<Vec<u8>> = data.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let once = repaired(&lines);
+    let mut follower = Follower::default();
+    for event in &once {
+        let followed = follower.event(event);
+        assert!(followed.is_ok(), "{followed:?}: {}", String::from_utf8_lossy(event));
+    }
+    assert!(once.is_empty() || follower.ending() != Ending::Truncated, "every run has an end");
+    assert_eq!(repaired(&once), once, "what is right passes byte for byte");
 }
 
 /// AG-UI's binary form: whatever was read or made of JSON can be written, is read back, and is then written the same.

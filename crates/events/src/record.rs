@@ -127,13 +127,9 @@ fn whole(value: &Value) -> Option<Value> {
     }
     let number = value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0)?;
     // Beyond this, doubles skip whole numbers.
-    let exact = (0.0..=9_007_199_254_740_992.0).contains(&number);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "whole and in range, as was just seen"
-    )]
-    exact.then(|| Value::from(number as u64))
+    let exact = number.abs() <= 9_007_199_254_740_992.0;
+    #[expect(clippy::cast_possible_truncation, reason = "whole and in range, as was just seen")]
+    exact.then(|| Value::from(number as i64))
 }
 
 /// The error for a required field that is not there.
