@@ -88,8 +88,8 @@ pub fn agui_repair(data: &[u8]) {
     let once = repaired(&lines);
     let mut follower = Follower::default();
     for event in &once {
-        let followed = follower.event(event);
-        assert!(followed.is_ok(), "{followed:?}: {}", String::from_utf8_lossy(event));
+        let taken = follower.event(event);
+        assert!(taken.is_ok(), "{taken:?}: {}", String::from_utf8_lossy(event));
     }
     assert!(once.is_empty() || follower.ending() != Ending::Truncated, "every run has an end");
     assert_eq!(repaired(&once), once, "what is right passes byte for byte");
