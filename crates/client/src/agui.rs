@@ -150,8 +150,9 @@ impl Agent {
             let content_type = kind.map(|kind| banister_events::text::visible(kind).into_owned());
             return Err(Error::NotEvents { content_type });
         };
+        let asked = input.run_id.clone();
         let follower = Follower::new(before(input)?);
-        Ok(Run::new(encoding, follower, response.into_body(), connection, self.idle))
+        Ok(Run::new(encoding, (asked, follower), response.into_body(), connection, self.idle))
     }
 
     fn request(&self, body: Bytes) -> Result<Request<Full<Bytes>>> {

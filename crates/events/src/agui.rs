@@ -2,11 +2,13 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`event`] | names, fields and enums of the protocol, as data |
-//! | [`check`] | what one message alone can break |
-//! | [`sequence`] | what only the order of messages can break |
-//! | [`read`] | the protocol's events → activities |
-//! | [`mod@write`] | activities → the protocol's events |
+//! | [`follow`] | where a reader starts: bytes of events → messages and state |
+//! | [`event`], [`message`], [`input`], [`capabilities`] | the protocol's events and what is in them, as types, tables and schemas |
+//! | [`encoding`], [`protobuf`] | how events go out, and who gets which form |
+//! | [`repair`] | the nearest stream that a client runs clean |
+//! | [`reduce`], [`patch`] | messages and state as runs build them; JSON Patch |
+//! | [`check`], [`sequence`] | what one event alone can break, and what only their order can |
+//! | [`read`], [`mod@write`] | the protocol's events → activities, and back |
 
 pub mod capabilities;
 pub mod check;

@@ -13,6 +13,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
 
 use crate::client::Connection;
 use crate::error::{Error, Result};
@@ -45,9 +46,15 @@ pub struct Run {
     /// What came and was not looked at.
     piece: Bytes,
     follower: Follower,
+    /// The run that was asked for, until it starts: earlier ones may come before it.
+    asked: Option<String>,
     /// Something came that is no event.
     broken: bool,
+    /// The connection broke before the run that was asked for.
+    torn: bool,
     idle: Option<Duration>,
+    /// When something came last.
+    since: Instant,
 }
 
 #[derive(Debug)]
@@ -61,7 +68,7 @@ enum Phase {
 impl Run {
     pub(super) fn new(
         encoding: Encoding,
-        follower: Follower,
+        (asked, follower): (String, Follower),
         body: Incoming,
         connection: Connection,
         idle: Option<Duration>,
@@ -71,8 +78,11 @@ impl Run {
             decoder: Decoder::new(encoding),
             piece: Bytes::new(),
             follower,
+            asked: Some(asked),
             broken: false,
+            torn: false,
             idle,
+            since: Instant::now(),
         }
     }
 
@@ -96,7 +106,8 @@ impl Run {
                 },
                 Phase::Open(body, _) => match self.idle {
                     None => body.frame().await,
-                    Some(idle) => match tokio::time::timeout(idle, body.frame()).await {
+                    // Counted from what came last, not from when somebody asked.
+                    Some(idle) => match timeout_at(self.since + idle, body.frame()).await {
                         Ok(frame) => frame,
                         Err(_) => return self.cut(Error::Silent(idle)),
                     },
@@ -105,7 +116,10 @@ impl Run {
             match arrived {
                 None => self.phase = Phase::Arrived,
                 Some(Err(error)) => return self.cut(error.into()),
-                Some(Ok(frame)) => self.piece = frame.into_data().unwrap_or_default(),
+                Some(Ok(frame)) => {
+                    self.since = Instant::now();
+                    self.piece = frame.into_data().unwrap_or_default();
+                }
             }
         }
     }
@@ -130,6 +144,7 @@ impl Run {
     pub fn ending(&self) -> Ending {
         match self.follower.ending() {
             _ if self.broken => Ending::Violated,
+            _ if self.torn => Ending::Truncated,
             Ending::Empty => Ending::Truncated,
             other => other,
         }
@@ -152,17 +167,28 @@ impl Run {
             Ok(followed) => Ok(Event { json, followed }),
             Err(violation) => Err(violation.into()),
         });
-        if applied.is_err() {
-            self.broken = true;
-            self.cancel();
+        match &applied {
+            Ok(event) if self.asked.is_some() && event.json.contains("RUN_STARTED") => {
+                let begun = event.value();
+                let is_asked = |asked: &mut String| begun["runId"] == asked.as_str();
+                self.asked.take_if(|asked| begun["type"] == "RUN_STARTED" && is_asked(asked));
+            }
+            Ok(_) => {}
+            Err(_) => {
+                self.broken = true;
+                self.cancel();
+            }
         }
         applied
     }
 
-    /// Nothing more comes, which is an error unless the run had ended.
+    /// Nothing more comes, which is an error unless the run had ended. Where the agent went on to the end of its own
+    /// accord, a run under another id than was asked for counts; where it broke off, that may have been an earlier one.
     fn cut(&mut self, error: Error) -> Option<Result<Event>> {
         self.cancel();
-        (self.ending() == Ending::Truncated).then_some(Err(error))
+        let earlier = self.asked.is_some() && !matches!(error, Error::Truncated);
+        self.torn = earlier;
+        (earlier || self.ending() == Ending::Truncated).then_some(Err(error))
     }
 }
 

@@ -109,7 +109,11 @@ impl Thread {
     /// The input of a run with everything so far, to which tools, context and the like can be added.
     pub fn input(&self, run_id: impl Into<String>) -> Result<RunInput> {
         let mut input = RunInput::new(self.id.clone(), run_id);
-        input.messages = serde_json::from_value(self.messages())?;
+        // Activities are the client's own, and not sent.
+        let messages =
+            self.last.reducer().messages().filter(|message| message.role() != "activity");
+        let messages: Value = messages.map(|message| message.to_value()).collect();
+        input.messages = serde_json::from_value(messages)?;
         input.messages.extend(self.said.iter().cloned());
         input.state = Some(self.state().clone());
         Ok(input)
@@ -158,8 +162,9 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let ending = self.run.ending();
         self.thread.last = self.run.take_follower();
-        if matches!(ending, Ending::Finished | Ending::Interrupted | Ending::Cancelled) {
-            let pending = self.thread.last.reducer().pending_interrupts();
+        let pending = self.thread.last.reducer().pending_interrupts();
+        // What a run waits for, it waits for even if an error or a violation follows.
+        if !pending.is_empty() || matches!(ending, Ending::Finished | Ending::Cancelled) {
             self.thread.pending = pending.iter().map(interrupt).collect();
         }
     }

@@ -162,6 +162,36 @@ async fn what_breaks_after_the_end_of_the_run_does_not_change_it() {
 }
 
 #[tokio::test]
+async fn the_end_of_an_earlier_run_is_not_that_of_the_run_that_was_asked_for() {
+    let mut earlier = [started(), finished()];
+    for event in &mut earlier {
+        event["runId"] = json!("earlier");
+    }
+    let (run, kinds, error) = ran(sse(&earlier, End::Cut)).await;
+    assert_eq!((kinds.len(), run.ending()), (2, Ending::Truncated));
+    assert!(matches!(error, Some(Error::Http(_))));
+    let (run, _, error) = ran(sse(&earlier, End::Clean)).await;
+    assert_eq!(run.ending(), Ending::Finished, "some agents name runs as they like");
+    assert!(error.is_none(), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_activity_that_is_odd_does_not_keep_a_thread_from_going_on() {
+    let odd = json!({ "type": "ACTIVITY_DELTA", "messageId": "a", "activityType": "plan",
+        "patch": [{ "op": "replace", "path": "", "value": [1] }] });
+    let plan = json!({ "type": "ACTIVITY_SNAPSHOT", "messageId": "a", "activityType": "plan", "content": {} });
+    let peer = Peer::new(vec![
+        sse(&[started(), plan, odd, finished()], End::Clean),
+        sse(&[started(), finished()], End::Clean),
+    ])
+    .await;
+    let mut thread = Thread::new(Agent::new(&peer.url).expect("an address"), "t");
+    drained(&mut thread.run("r").await.expect("begun")).await;
+    drained(&mut thread.run("r").await.expect("begun again")).await;
+    assert_eq!(peer.inputs().pop().expect("an input")["messages"], json!([]));
+}
+
+#[tokio::test]
 async fn every_ending_is_told_from_the_others() {
     let mut cancelled = finished();
     cancelled["outcome"] = json!({ "type": "cancelled" });
@@ -435,6 +465,22 @@ async fn a_thread_goes_on_only_with_the_answers_it_waits_for() {
         ])
     );
     assert_eq!(peer.inputs()[1]["resume"][0]["payload"], json!({ "approved": true }));
+}
+
+#[tokio::test]
+async fn an_interrupt_waits_even_if_an_error_or_a_violation_follows() {
+    let error = json!({ "type": "RUN_ERROR", "message": "late" });
+    for after in [error, said("out of order")] {
+        let peer = Peer::new(vec![sse(&[started(), interrupted(), after], End::Clean)]).await;
+        let mut thread = Thread::new(Agent::new(&peer.url).expect("an address"), "t");
+        let mut turn = thread.run("r1").await.expect("begun");
+        drained(&mut turn).await;
+        assert_ne!(turn.ending(), Ending::Interrupted);
+        drop(turn);
+        assert_eq!(thread.pending().len(), 1);
+        let error = thread.run("r2").await.expect_err("not answered");
+        assert!(matches!(error, Error::Unanswered { id } if id == "i"));
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,8 @@
 //! Almost every event fits as it is and is not copied. Ids that retired events lack are made up by counting, as there
 //! is no chance here; other clients make up others.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::check::{self, LEGACY_PART, MALFORMED, TOLERATED_NULL};
@@ -116,7 +118,7 @@ fn enforce(
         return Enforced::Fatal;
     };
     let legacy = legacy::upgrade(kind, &mut event);
-    let mut removed = Vec::new();
+    let mut removed = HashSet::new();
     strip_record(kind.shape(), &mut event, &mut String::new(), &mut removed);
     let judged = findings.len();
     for issue in issues {
@@ -141,8 +143,13 @@ fn enforce(
 }
 
 /// The finding for an issue of the event as it came, if it is still one after what left.
-fn judge(kind: Type, issue: Issue, legacy: &[String], removed: &[String]) -> Option<Finding> {
-    let upgraded = |pointer: &str| legacy.iter().any(|known| known == pointer);
+fn judge(
+    kind: Type,
+    issue: Issue,
+    legacy: &HashSet<String>,
+    removed: &HashSet<String>,
+) -> Option<Finding> {
+    let upgraded = |pointer: &str| legacy.contains(pointer);
     let container = issue.pointer.rsplit_once('/').map_or("", |(container, _)| container);
     match issue.what {
         What::Null if upgraded(&issue.pointer) => {
@@ -152,14 +159,17 @@ fn judge(kind: Type, issue: Issue, legacy: &[String], removed: &[String]) -> Opt
             return Some(LEGACY_PART.at(container.to_owned(), "binary parts are retired"));
         }
         What::Member => {}
-        _ if removed.iter().any(|gone| lies_in(&issue.pointer, gone)) => return None,
+        _ if containers(&issue.pointer).any(|container| removed.contains(container)) => {
+            return None;
+        }
         _ => {}
     }
     Some(check::finding(kind, issue))
 }
 
-fn lies_in(pointer: &str, container: &str) -> bool {
-    pointer.strip_prefix(container).is_some_and(|rest| rest.starts_with('/'))
+/// The pointers to everything that a value stands in.
+fn containers(pointer: &str) -> impl Iterator<Item = &str> {
+    pointer.match_indices('/').filter_map(|(at, _)| pointer.get(..at))
 }
 
 /// Removes what the shape does not know; false where the object itself has to go.
@@ -167,7 +177,7 @@ fn strip_record(
     shape: &Shape,
     object: &mut Map<String, Value>,
     path: &mut String,
-    removed: &mut Vec<String>,
+    removed: &mut HashSet<String>,
 ) -> bool {
     let mut stands = true;
     let here = path.len();
@@ -183,7 +193,7 @@ fn strip_record(
             }
         };
         if !keep {
-            removed.push(path.clone());
+            removed.insert(path.clone());
         }
         path.truncate(here);
         keep
@@ -192,7 +202,7 @@ fn strip_record(
 }
 
 /// Removes what is not known; false where the value itself has to go.
-fn strip(kind: &Kind, value: &mut Value, path: &mut String, removed: &mut Vec<String>) -> bool {
+fn strip(kind: &Kind, value: &mut Value, path: &mut String, removed: &mut HashSet<String>) -> bool {
     match (kind, value) {
         (Kind::Record(shape), Value::Object(object)) => strip_record(shape, object, path, removed),
         (Kind::Union { tag, members }, Value::Object(object)) => {
@@ -207,7 +217,7 @@ fn strip(kind: &Kind, value: &mut Value, path: &mut String, removed: &mut Vec<St
                 path.push_str(&index.to_string());
                 let keep = strip(item, value, path, removed);
                 if !keep {
-                    removed.push(path.clone());
+                    removed.insert(path.clone());
                 }
                 path.truncate(here);
                 index += 1;

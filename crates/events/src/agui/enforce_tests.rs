@@ -326,3 +326,21 @@ fn what_leaves_is_not_judged() {
         &[("AGUI-EVT-14", "/messages/0/content/0/source/type")],
     );
 }
+
+#[test]
+fn an_event_full_of_unknown_and_retired_things_is_passed_in_one_look_each() {
+    let odd: Vec<Value> = (0..30_000)
+        .map(|n| json!({"id": format!("m{n}"), "role": "user", "content": "x", "odd": n}))
+        .collect();
+    let (left, told) = pass(&snapshot(&Value::Array(odd)));
+    assert_eq!(told.len(), 30_000);
+    assert_eq!(left.unwrap()["messages"][29_999].get("odd"), None);
+    let parts: Vec<Value> = (0..6_000)
+        .map(|n| match n % 2 {
+            0 => json!({"type": "binary", "mimeType": "image/png", "data": format!("{n}")}),
+            _ => json!({"type": "image", "source": {"type": "data", "value": format!("{n}"), "mimeType": "image/png"}}),
+        })
+        .collect();
+    let (left, _) = pass(&user(&Value::Array(parts)));
+    assert_eq!(left.unwrap()["messages"][0]["content"].as_array().unwrap().len(), 6_000);
+}

@@ -13,8 +13,8 @@ use crate::check::shape::{quote, text};
 use crate::finding::Finding;
 use crate::json::View;
 
-/// How many lanes are followed at once; the oldest is let go.
-const LANES: usize = 256;
+/// How many lanes are followed at once; after that the oldest counts as closed.
+const LANES: usize = 4_096;
 
 /// The streams of chunks that are open, in the order in which they opened.
 #[derive(Debug, Clone, Default)]
@@ -114,7 +114,10 @@ impl Lanes {
                 findings.push(finding);
                 if id.is_none() {
                     // What continues it is not told again.
-                    self.hold(Lane { owner: None, item, id: None, opener: Opener::default() });
+                    let lane = Lane { owner: None, item, id: None, opener: Opener::default() };
+                    if let Some(step) = self.hold(lane) {
+                        sink(step, findings);
+                    }
                 }
                 return;
             }
@@ -146,12 +149,15 @@ impl Lanes {
         } else if item == Item::Tool && opener.name.is_none() {
             findings.push(FIRST_CHUNK.at("/toolCallName", "the first chunk of a call has no name"));
         }
-        self.hold(Lane {
+        let lane = Lane {
             owner: tag.as_deref().map(Into::into),
             item,
             id: id.as_deref().map(Into::into),
             opener: opener.clone().into_owned(),
-        });
+        };
+        if let Some(step) = self.hold(lane) {
+            sink(step, findings);
+        }
         let Some(id) = id else { return };
         sink(Step::Open { item, id: id.clone(), tag: tag.clone(), opener, metadata }, findings);
         if let Some(delta) = delta {
@@ -159,11 +165,11 @@ impl Lanes {
         }
     }
 
-    fn hold(&mut self, lane: Lane) {
-        if self.0.len() >= LANES {
-            self.0.remove(0);
-        }
+    /// Adds a lane; the step that closes another one, where there are too many.
+    fn hold(&mut self, lane: Lane) -> Option<Step<'static>> {
+        let closed = if self.0.len() >= LANES { self.0.remove(0).close() } else { None };
         self.0.push(lane);
+        closed
     }
 
     /// The lane a chunk goes to, if it is there yet; its owner is the chunk's where it is not, or is not continued.

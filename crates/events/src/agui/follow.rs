@@ -76,7 +76,7 @@ impl Verifier {
                     self.sequence.step(kind, changed.root(), findings, &mut |step| each(step));
                 }
             }
-            Enforced::Dropped => {}
+            Enforced::Dropped => self.sequence.drop_event(),
             Enforced::Fatal => self.sequence.lose(),
         }
     }
@@ -106,15 +106,15 @@ pub struct Followed {
 /// An event that no client goes on after. The stream is over, which is not the same as a run that failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Violation {
-    /// What is wrong, the gravest first.
+    /// What is wrong, and with what.
     pub finding: Finding,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Finding { rule, pointer, message } = &self.finding;
-        let place = if pointer.is_empty() { "the event" } else { pointer };
-        write!(f, "{} at {place}: {message} ({})", rule.text, rule.code)
+        let place = if pointer.is_empty() { "" } else { " at " };
+        write!(f, "{message}{place}{pointer} ({})", rule.code)
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! A patch that fails leaves the document as it was, the order of its keys included: what was done is undone, nothing
 //! is copied beforehand. An operation costs what its pointers and values weigh, not what the document does, with three
-//! exceptions: a copy costs what it copies, a move to a deeper place looks through what it moves, and an array closes
-//! up behind an element that goes. A key that goes leaves its place to the last one of its object.
+//! exceptions: a copy costs what it copies, a move to a deeper place looks through what it moves, and an array makes
+//! room for an element and closes up behind it. A key that goes leaves its place to the last one of its object.
 //!
-//! Documents stay bounded: they never get deeper than [`DEEPEST`], and one patch copies no more than a message can hold.
+//! Documents and patches stay bounded: no document gets deeper than [`DEEPEST`], and one patch copies no more than a
+//! message can hold and shifts or looks through no more than some ten million values; beyond that it fails.
 //! Pointers that would reach a JavaScript prototype fail, as they do for those who hold the same document there.
 //!
 //! Where the reference client is laxer than the RFC, this is not: an index with leading zeros, an empty one, one beyond
@@ -72,18 +73,35 @@ pub enum Reason {
     /// The document would be nested too deep.
     #[error("the document would be nested too deep")]
     Depth,
-    /// More would be copied than a message can hold.
-    #[error("too much would be copied")]
+    /// More would be copied, shifted or looked through than anybody should wait for.
+    #[error("too much would be copied or shifted")]
     Size,
 }
 
+/// How many values one patch may shift or look through.
+const WORK: usize = 32 << 20;
+
+/// What a value weighs besides its text, about as much as it takes in memory.
+const NODE: usize = size_of::<Value>();
+
 /// Applies all operations of a patch, or none of them.
 pub fn apply(document: &mut Value, patch: View<'_>) -> Result<(), PatchError> {
+    let mut copies = MESSAGE_BYTES;
+    apply_within(document, patch, &mut copies)
+}
+
+/// [`apply`], with how much may still be copied: a few bytes that copy the document into itself, again and again, are
+/// not to fill the memory.
+pub(crate) fn apply_within(
+    document: &mut Value,
+    patch: View<'_>,
+    copies: &mut usize,
+) -> Result<(), PatchError> {
     if !patch.is_array() {
         return Err(PatchError { index: 0, pointer: String::new(), reason: Reason::Operation });
     }
     let mut log = Vec::new();
-    let mut budget = MESSAGE_BYTES;
+    let mut budget = Budget { copies, work: WORK };
     for (index, operation) in patch.items().enumerate() {
         match perform(document, operation, &mut budget) {
             Ok(undo) => log.extend(undo),
@@ -98,13 +116,51 @@ pub fn apply(document: &mut Value, patch: View<'_>) -> Result<(), PatchError> {
     Ok(())
 }
 
+/// What a patch may still do.
+struct Budget<'b> {
+    copies: &'b mut usize,
+    work: usize,
+}
+
+impl Budget<'_> {
+    fn work(&mut self, values: usize) -> Result<(), Reason> {
+        self.work = self.work.checked_sub(values).ok_or(Reason::Size)?;
+        Ok(())
+    }
+
+    /// Looks how high a value is, where that has a price.
+    fn height(&mut self, value: &Value) -> Result<usize, Reason> {
+        self.work(1)?;
+        let mut highest = 0;
+        match value {
+            Value::Object(map) => {
+                for value in map.values() {
+                    highest = self.height(value)?.max(highest);
+                }
+            }
+            Value::Array(items) => {
+                for value in items {
+                    highest = self.height(value)?.max(highest);
+                }
+            }
+            _ => return Ok(0),
+        }
+        Ok(1 + highest)
+    }
+
+    /// Makes an array shift what stands from a place on.
+    fn shift(&mut self, items: &[Value], place: usize) -> Result<(), Reason> {
+        self.work(items.len().saturating_sub(place))
+    }
+}
+
 type Failed<'a> = (Cow<'a, str>, Reason);
 
 /// Applies one operation, and says how to undo it; an operation that fails has changed nothing.
 fn perform<'a>(
     document: &mut Value,
     operation: View<'a>,
-    budget: &mut usize,
+    budget: &mut Budget<'_>,
 ) -> Result<Option<Undo<'a>>, Failed<'a>> {
     let field = |name| operation.get(name).ok_or((Cow::Borrowed(""), Reason::Operation));
     let at = Pointer::new(field("path")?)?;
@@ -113,7 +169,8 @@ fn perform<'a>(
         Some("add") => {
             let value = field("value")?.to_value();
             at.holds(height(&value)).map_err(failed)?;
-            let replaced = Place::find(document, &at).map_err(failed)?.put(value);
+            let place = Place::find(document, &at, budget).map_err(failed)?;
+            let replaced = place.put(value);
             Ok(Some(Undo::Put { at, replaced }))
         }
         Some("replace") => {
@@ -124,7 +181,7 @@ fn perform<'a>(
             Ok(Some(Undo::Put { at, replaced }))
         }
         Some("remove") => {
-            let (value, filler) = take(document, &at).map_err(failed)?;
+            let (value, filler) = take(document, &at, budget).map_err(failed)?;
             Ok(Some(Undo::Take { at, value, filler }))
         }
         Some("test") => {
@@ -135,10 +192,15 @@ fn perform<'a>(
         Some("copy") => {
             let from = Pointer::new(field("from")?)?;
             let there = from.find(document).ok_or_else(|| (from.0.clone(), Reason::Missing))?;
-            afford(there, budget).ok_or_else(|| failed(Reason::Size))?;
+            let before = *budget.copies;
+            afford(there, budget.copies).ok_or_else(|| {
+                *budget.copies = before;
+                failed(Reason::Size)
+            })?;
             at.holds(height(there)).map_err(failed)?;
             let value = there.clone();
-            let replaced = Place::find(document, &at).map_err(failed)?.put(value);
+            let place = Place::find(document, &at, budget).map_err(failed)?;
+            let replaced = place.put(value);
             Ok(Some(Undo::Put { at, replaced }))
         }
         Some("move") => {
@@ -151,10 +213,11 @@ fn perform<'a>(
                 return Err(failed(Reason::Itself));
             }
             if at.depth() > from.depth() {
-                at.holds(height(there)).map_err(failed)?;
+                let height = budget.height(there).map_err(failed)?;
+                at.holds(height).map_err(failed)?;
             }
-            let (value, filler) = take(document, &from).map_err(failed)?;
-            match Place::find(document, &at) {
+            let (value, filler) = take(document, &from, budget).map_err(failed)?;
+            match Place::find(document, &at, budget) {
                 Ok(place) => {
                     let replaced = place.put(value);
                     Ok(Some(Undo::Move { from, filler, at, replaced }))
@@ -245,7 +308,11 @@ enum Place<'v> {
 }
 
 impl<'v> Place<'v> {
-    fn find(document: &'v mut Value, at: &Pointer<'_>) -> Result<Self, Reason> {
+    fn find(
+        document: &'v mut Value,
+        at: &Pointer<'_>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Self, Reason> {
         let Some((parent, name)) = at.split() else { return Ok(Self::Root(document)) };
         match find(document, parent).ok_or(Reason::Missing)? {
             Value::Object(map) => Ok(Self::Member(map, name.into_owned())),
@@ -253,6 +320,7 @@ impl<'v> Place<'v> {
                 let end = items.len();
                 let place = if name == "-" { Some(end) } else { index(&name) };
                 let place = place.filter(|place| *place <= end).ok_or(Reason::Index)?;
+                budget.shift(items, place)?;
                 Ok(Self::Element(items, place))
             }
             _ => Err(Reason::Missing),
@@ -273,7 +341,11 @@ impl<'v> Place<'v> {
 }
 
 /// Takes a value out, and tells which key took the place of its own.
-fn take(document: &mut Value, at: &Pointer<'_>) -> Result<(Value, Option<String>), Reason> {
+fn take(
+    document: &mut Value,
+    at: &Pointer<'_>,
+    budget: &mut Budget<'_>,
+) -> Result<(Value, Option<String>), Reason> {
     let Some((parent, name)) = at.split() else { return Ok((document.take(), None)) };
     match find(document, parent).ok_or(Reason::Missing)? {
         Value::Object(map) if map.contains_key(&*name) => {
@@ -282,8 +354,9 @@ fn take(document: &mut Value, at: &Pointer<'_>) -> Result<(Value, Option<String>
             Ok((map.swap_remove(&*name).unwrap_or_default(), filler))
         }
         Value::Array(items) => {
-            let place = index(&name).filter(|place| *place < items.len());
-            Ok((items.remove(place.ok_or(Reason::Index)?), None))
+            let place = index(&name).filter(|place| *place < items.len()).ok_or(Reason::Index)?;
+            budget.shift(items, place)?;
+            Ok((items.remove(place), None))
         }
         _ => Err(Reason::Missing),
     }
@@ -367,14 +440,14 @@ fn height(value: &Value) -> usize {
     }
 }
 
-/// Takes what a value weighs from the budget: about the bytes it has on the wire.
+/// Takes what a value weighs from the budget: about the bytes it takes in memory.
 fn afford(value: &Value, budget: &mut usize) -> Option<()> {
     let own = match value {
         Value::String(text) => text.len(),
         Value::Object(map) => map.keys().map(String::len).sum(),
-        _ => 1,
+        _ => 0,
     };
-    *budget = budget.checked_sub(own + 1)?;
+    *budget = budget.checked_sub(own + NODE)?;
     match value {
         Value::Object(map) => map.values().try_for_each(|value| afford(value, budget)),
         Value::Array(items) => items.iter().try_for_each(|value| afford(value, budget)),

@@ -330,3 +330,17 @@ proptest! {
         prop_assert_eq!(patched(Value::Object(document), &patch.into()), Err(Reason::Missing));
     }
 }
+
+#[test]
+fn a_patch_that_shifts_or_looks_through_too_much_fails_as_a_whole() {
+    let long = json!({"list": vec![0; 70_000], "b": {}});
+    let front: Value =
+        (0..600).map(|_| json!({"op": "add", "path": "/list/0", "value": 1})).collect();
+    assert_eq!(patched(long.clone(), &front), Err(Reason::Size));
+    let deeper = [
+        json!({"op": "move", "from": "/list", "path": "/b/list"}),
+        json!({"op": "move", "from": "/b/list", "path": "/list"}),
+    ];
+    let there_and_back: Value = deeper.iter().cycle().take(1_200).cloned().collect();
+    assert_eq!(patched(long, &there_and_back), Err(Reason::Size));
+}

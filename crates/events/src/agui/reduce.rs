@@ -17,6 +17,7 @@ use super::patch;
 use super::step::{Item, Opener, Step};
 use crate::check::shape::quote;
 use crate::json::View;
+use crate::limits::MESSAGE_BYTES;
 use history::{History, Owned};
 use message::Kind;
 use tally::Tally;
@@ -85,7 +86,12 @@ pub struct Reducer {
     tally: Tally,
     result: Option<Value>,
     outcome: Option<Outcome>,
+    /// How much patches may still copy, until a snapshot of the state.
+    copies: usize,
 }
+
+/// How much patches may copy between two snapshots of the state, in about the bytes it takes in memory.
+const COPIES: usize = 8 * MESSAGE_BYTES;
 
 impl Default for Reducer {
     fn default() -> Self {
@@ -120,6 +126,7 @@ impl Reducer {
             tally: Tally::default(),
             result: None,
             outcome: None,
+            copies: COPIES,
         }
     }
 
@@ -216,11 +223,12 @@ impl Reducer {
             Type::StateSnapshot => {
                 let Some(snapshot) = event.get("snapshot") else { return Change::None };
                 self.state = snapshot.to_value();
+                self.copies = COPIES;
                 Change::State
             }
             Type::StateDelta => {
                 let Some(delta) = event.get("delta") else { return Change::None };
-                match patch::apply(&mut self.state, delta) {
+                match patch::apply_within(&mut self.state, delta, &mut self.copies) {
                     Ok(()) => Change::State,
                     Err(error) => {
                         let message = format!("the state is not patched: {error}");
@@ -447,7 +455,7 @@ impl Reducer {
         let gone = matches!(message.content, None | Some(Value::Null));
         let content = if gone { &mut anew } else { &mut message.content };
         let patched = match (content, event.get("patch")) {
-            (Some(content), Some(patch)) => patch::apply(content, patch),
+            (Some(content), Some(patch)) => patch::apply_within(content, patch, &mut self.copies),
             _ => Ok(()),
         };
         match patched {

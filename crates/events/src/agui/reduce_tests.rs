@@ -680,3 +680,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_state_that_is_copied_into_itself_again_and_again_stops_growing() {
+    let mut reducer =
+        after(&[json!({"type": "STATE_SNAPSHOT", "snapshot": {"a": vec![0; 20_000]}})]);
+    let copy = |name: usize| {
+        let path = format!("/b{name}");
+        json!({"type": "STATE_DELTA", "delta": [{"op": "copy", "from": "/a", "path": path}]})
+    };
+    let copied =
+        (0..200).filter(|name| feed(&mut reducer, &copy(*name)).0 == Change::State).count();
+    assert!((20..150).contains(&copied), "{copied} copies");
+    feed(&mut reducer, &json!({"type": "STATE_SNAPSHOT", "snapshot": {"a": 1}}));
+    assert_eq!(feed(&mut reducer, &copy(0)).0, Change::State, "a snapshot begins anew");
+}

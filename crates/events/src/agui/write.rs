@@ -16,7 +16,10 @@ use serde_json::{Map, Value, json};
 use super::event::PROTOCOL_VERSION;
 use crate::activity::{Action, Activity, Ask, Decision, Ending, Outcome, Status, What};
 use crate::event::time_text;
-use crate::{id, text};
+use crate::{id, limits, text};
+
+/// How much history one snapshot restates: what an event may hold, with room for the rest of it.
+const SNAPSHOT_BYTES: usize = limits::MESSAGE_BYTES / 2;
 
 /// The activity type under which an open ask is shown.
 pub const ASK: &str = "banister.ask";
@@ -299,14 +302,22 @@ impl History {
         }
     }
 
-    /// The messages, each tool's results behind the message that called it.
+    /// The messages, each tool's results behind the message that called it. Of a history that no event can hold, the
+    /// newest ones.
     pub fn messages(&self) -> Vec<Value> {
-        let mut all = Vec::with_capacity(self.messages.len());
-        for message in &self.messages {
-            all.push(message.clone());
+        let mut all = Vec::new();
+        let mut room = SNAPSHOT_BYTES;
+        for message in self.messages.iter().rev() {
             let id = message.get("id").and_then(Value::as_str).unwrap_or_default();
-            all.extend(self.results.get(id).into_iter().flatten().cloned());
+            let results = self.results.get(id).map(Vec::as_slice).unwrap_or_default();
+            let weight =
+                results.iter().chain([message]).map(|part| part.to_string().len() + 1).sum();
+            let Some(left) = room.checked_sub(weight) else { break };
+            room = left;
+            all.extend(results.iter().rev().cloned());
+            all.push(message.clone());
         }
+        all.reverse();
         all
     }
 

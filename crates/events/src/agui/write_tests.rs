@@ -41,6 +41,29 @@ fn secrets_reach_neither_the_history_nor_the_stream() {
     }
 }
 
+#[test]
+fn a_history_that_no_event_can_hold_is_restated_from_where_it_fits() {
+    let mut history = History::default();
+    for seq in 0..12 {
+        let text = format!("{seq}").repeat(1 << 19);
+        let what = What::Said { message: format!("m{seq}"), text, last: true };
+        let origin = crate::activity::Origin {
+            session: "s".to_owned(),
+            seq,
+            time: jiff::Timestamp::default(),
+        };
+        history.add(&Activity { origin, context: crate::activity::Context::default(), what });
+    }
+    let messages = history.messages();
+    assert!((2..12).contains(&messages.len()), "{}", messages.len());
+    let newest = messages.last().and_then(|message| message["content"].as_str()).unwrap();
+    assert!(newest.starts_with("1111"), "the newest one is there");
+    let mut checker = Checker::new(Protocol::Agui);
+    for event in Writer::new("t", "r").begin(&history) {
+        assert_eq!(checker.value(&event), []);
+    }
+}
+
 proptest! {
     #[test]
     fn whatever_happens_the_run_is_valid(session in arbitrary::session(), cut in 0_usize..24) {

@@ -1,12 +1,14 @@
 //! Shapes that 1.0 retired, and what they are today.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::agui::event::Type;
 
 /// Turns retired shapes into their successors. Gives the places of the nulls that went and of the parts that changed.
-pub(super) fn upgrade(kind: Type, event: &mut Map<String, Value>) -> Vec<String> {
-    let mut places = Vec::new();
+pub(super) fn upgrade(kind: Type, event: &mut Map<String, Value>) -> HashSet<String> {
+    let mut places = HashSet::new();
     let nulls: &[&str] = match kind {
         Type::RunFinished => &["rawEvent", "result", "outcome"],
         Type::SubagentFinished => &["rawEvent", "result"],
@@ -28,7 +30,7 @@ pub(super) fn upgrade(kind: Type, event: &mut Map<String, Value>) -> Vec<String>
     places
 }
 
-fn run_input(input: &mut Map<String, Value>, path: &str, places: &mut Vec<String>) {
+fn run_input(input: &mut Map<String, Value>, path: &str, places: &mut HashSet<String>) {
     omit(input, "forwardedProps", path, places);
     for (list, name) in [("tools", "parameters"), ("resume", "payload")] {
         for (index, entry) in objects(input.get_mut(list)) {
@@ -38,7 +40,7 @@ fn run_input(input: &mut Map<String, Value>, path: &str, places: &mut Vec<String
     messages(input, path, places);
 }
 
-fn messages(holder: &mut Map<String, Value>, path: &str, places: &mut Vec<String>) {
+fn messages(holder: &mut Map<String, Value>, path: &str, places: &mut HashSet<String>) {
     for (index, message) in objects(holder.get_mut("messages")) {
         let path = format!("{path}/messages/{index}/content");
         let Some(Value::Array(parts)) = message.get_mut("content") else { continue };
@@ -54,25 +56,37 @@ fn messages(holder: &mut Map<String, Value>, path: &str, places: &mut Vec<String
 }
 
 /// Turns binary parts into parts of their kind; one that is there already in its new shape goes.
-fn binary(parts: &mut Vec<Value>, path: &str, places: &mut Vec<String>) {
-    let modern: Vec<Value> =
-        parts.iter().filter(|part| part["type"] != "binary").cloned().collect();
+fn binary(parts: &mut Vec<Value>, path: &str, places: &mut HashSet<String>) {
+    let is_binary = |part: &Value| part.get("type").is_some_and(|kind| kind == "binary");
+    if !parts.iter().any(is_binary) {
+        return;
+    }
+    let modern = parts.iter().filter(|part| !is_binary(part));
+    let modern: HashSet<Vec<String>> =
+        modern.flat_map(|part| [key(part, true), key(part, false)]).collect();
     let mut index = 0usize;
     parts.retain_mut(|part| {
         let place = format!("{path}/{index}");
         index += 1;
-        let Some(upgraded) = upgraded(part) else { return true };
-        places.push(place);
-        let twice = modern.iter().any(|other| is_same(other, &upgraded));
+        let Some(upgraded) = upgraded(part).filter(|_| is_binary(part)) else { return true };
+        places.insert(place);
+        let twice = modern.contains(&key(&upgraded, upgraded.pointer(NAME).is_some()));
         *part = upgraded;
         !twice
     });
 }
 
+const NAME: &str = "/metadata/filename";
+
+/// What makes a part the same as another, with or without the name of its file.
+fn key(part: &Value, named: bool) -> Vec<String> {
+    let pointers = ["/type", "/source/type", "/source/value", "/source/mimeType"];
+    let name = named.then_some(NAME);
+    let at = |pointer| part.pointer(pointer).map(Value::to_string).unwrap_or_default();
+    pointers.into_iter().chain(name).map(at).collect()
+}
+
 fn upgraded(part: &Value) -> Option<Value> {
-    if part["type"] != "binary" {
-        return None;
-    }
     let text = |name: &str| part.get(name)?.as_str().filter(|text| !text.is_empty());
     let mime = part.get("mimeType")?.as_str()?;
     let (kind, value) = match (text("data"), text("url")) {
@@ -94,17 +108,10 @@ fn upgraded(part: &Value) -> Option<Value> {
     Some(upgraded)
 }
 
-fn is_same(other: &Value, part: &Value) -> bool {
-    let agrees = |pointer: &str| other.pointer(pointer) == part.pointer(pointer);
-    let source = ["/type", "/source/type", "/source/value", "/source/mimeType"];
-    let name = "/metadata/filename";
-    source.into_iter().all(agrees) && (part.pointer(name).is_none() || agrees(name))
-}
-
-fn omit(object: &mut Map<String, Value>, name: &str, path: &str, places: &mut Vec<String>) {
+fn omit(object: &mut Map<String, Value>, name: &str, path: &str, places: &mut HashSet<String>) {
     if object.get(name).is_some_and(Value::is_null) {
         object.shift_remove(name);
-        places.push(format!("{path}/{name}"));
+        places.insert(format!("{path}/{name}"));
     }
 }
 
