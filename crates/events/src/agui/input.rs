@@ -5,13 +5,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::check;
+use super::enforce::{Boundary, Enforced};
 use super::event::declare::object;
 use super::event::kinds::list;
 use super::event::{Interrupt, PROTOCOL_VERSION, Present};
+use super::follow::is_fatal;
 use super::message::{MESSAGE, Message};
-use crate::check::shape::{Kind, STRING};
+use crate::check::shape::{Kind, Known, STRING};
+use crate::finding::Finding;
+use crate::json::Parser;
 use crate::record::{Error, record, words};
 
 record! {
@@ -158,6 +163,47 @@ impl Gap<'_> {
     pub fn is_blocking(&self) -> bool {
         matches!(self, Self::Unanswered(_) | Self::Expired(_))
     }
+}
+
+/// An input as an agent goes on with it: without what the protocol does not know, which is told. An error is the first
+/// thing that no agent goes on with.
+///
+/// ```
+/// use banister_events::agui::input::enforced;
+/// let input = serde_json::json!({"threadId": "t", "runId": "r", "messages": [], "mine": 1});
+/// let (left, told) = enforced(&input)?;
+/// assert_eq!((left.get("mine"), told[0].pointer.as_str()), (None, "/mine"));
+/// assert_eq!(enforced(&serde_json::json!({"threadId": "t"})).unwrap_err().pointer, "/runId");
+/// # Ok::<(), banister_events::finding::Finding>(())
+/// ```
+pub fn enforced(input: &Value) -> Result<(Value, Vec<Finding>), Finding> {
+    // An input has one place among events, and with it the rules that are there for it.
+    let restated = json!({
+        "type": "RUN_STARTED", "threadId": "", "runId": "", "protocolVersion": PROTOCOL_VERSION,
+        "input": input,
+    });
+    let bytes = restated.to_string();
+    let (mut findings, mut parser) = (Vec::new(), Parser::default());
+    let enforced = match parser.parse_text(&bytes) {
+        Ok(document) => {
+            let (mut boundary, mut known) = (Boundary::default(), Known::default());
+            check::event(&document, &mut boundary, &mut known, &mut findings)
+        }
+        Err(error) => return Err(check::JSON.at("", format!("the input is not JSON: {error}"))),
+    };
+    for finding in &mut findings {
+        let within = finding.pointer.strip_prefix("/input").unwrap_or_default();
+        finding.pointer = within.to_owned();
+    }
+    if let Some(place) = findings.iter().position(is_fatal) {
+        return Err(findings.swap_remove(place));
+    }
+    let changed = match enforced {
+        Enforced::Changed(_, bytes) => serde_json::from_slice::<Value>(&bytes).ok(),
+        _ => None,
+    };
+    let left = changed.and_then(|mut event| Some(event.get_mut("input")?.take()));
+    Ok((left.unwrap_or_else(|| input.clone()), findings))
 }
 
 /// Everything in which answers do not match what a run waits for: first by interrupt, then by answer, each in their

@@ -13,12 +13,11 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use banister_events::agui::encoding::{self, Encoding};
-use banister_events::agui::event::PROTOCOL_VERSION;
 use banister_events::agui::follow::is_fatal;
+use banister_events::agui::input::enforced;
 use banister_events::agui::write::Writer;
-use banister_events::check::{self, Checker};
+use banister_events::check::Checker;
 use banister_events::event::Protocol;
-use banister_events::finding::Finding;
 use banister_events::limits;
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY};
@@ -79,24 +78,13 @@ fn asked(body: &[u8]) -> Result<Writer, Problem> {
             Problem::new(StatusCode::BAD_REQUEST, "version", message).remedy("speak AG-UI 1.x")
         );
     }
-    if let Some(finding) = breach(&input) {
-        let pointer = finding.pointer.strip_prefix("/input").unwrap_or_default();
+    if let Err(finding) = enforced(&input) {
         let message = format!("the run input is malformed: {}", finding.message);
         return Err(Problem::new(StatusCode::BAD_REQUEST, "run-input", message)
-            .at(finding.rule.code, pointer)
+            .at(finding.rule.code, &finding.pointer)
             .remedy("send an AG-UI RunAgentInput"));
     }
     Ok(Writer::new(text("threadId").unwrap_or_default(), text("runId").unwrap_or_default()))
-}
-
-/// The first thing an input breaks. What it has beyond the protocol breaks nothing.
-fn breach(input: &Value) -> Option<Finding> {
-    // An input has one place among events, and with it the rules that are there for it.
-    let restated = json!({
-        "type": "RUN_STARTED", "threadId": "", "runId": "", "protocolVersion": PROTOCOL_VERSION,
-        "input": input,
-    });
-    check::value(Protocol::Agui, &restated).into_iter().find(is_fatal)
 }
 
 /// One run on its way to a client: verified, encoded, and ended exactly once.
