@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use banister_events::agui;
+use banister_events::agui::encoding::{self, Encoding};
 use banister_events::agui::input::RunInput;
 use banister_events::agui::message::{Message, UserMessage};
 use banister_events::check::Checker;
@@ -20,6 +22,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 
+use self::exchange::Exchange;
 use self::framing::{Framing, Label, each, unwrapped};
 use self::human::{Human, frequent, summary};
 use self::input::{Input, is_live, name};
@@ -31,6 +34,7 @@ use crate::failure::{FAILED, GOOD, REFUSED, USAGE};
 use crate::{env, rules};
 
 mod excerpt;
+mod exchange;
 pub(crate) mod framing;
 mod human;
 pub(crate) mod input;
@@ -247,13 +251,21 @@ fn check(input: &str, sink: &mut Sink<'_>) -> Result<(Tally, u8)> {
     sink.packed = source.packed;
     // A stream is joined where it is; a subscription begins with its answer.
     let mut stream = Stream::new(sink, source.live && source.answer.is_none());
+    stream.ordered = source.live;
     if let Some(answer) = source.answer.take() {
         stream.hold(handshake(&answer))?;
     }
-    let mut framing = Framing::new();
-    let end = read(name, &mut source, &mut framing, &mut stream)?;
+    if let Some(content_type) = &source.content_type {
+        stream.exchange = settings.live.run.as_deref().map(Exchange::new);
+        stream.answered(name, agui::check::answer(content_type).as_slice())?;
+    }
+    let form = encoding::of_response(source.content_type.as_deref());
+    let mut framing = form.map_or_else(Framing::new, Framing::of);
+    let end = read(name, &mut source, (&mut framing, form), &mut stream)?;
     stream.quirks = framing.quirks();
-    let (mut tally, unchecked) = stream.finish(name, end == End::Whole)?;
+    let lingered = source.heard.lingered.get();
+    stream.last = lingered.map(|time| agui::check::lingers(time.as_secs_f64()));
+    let (mut tally, unchecked) = stream.finish(name, end == End::Whole || lingered.is_some())?;
     let (failure, code) = match (end, unchecked) {
         (End::Failed(failure), _) => (failure, FAILED),
         (End::Foreign(what), _) => (what.to_owned(), if source.live { FAILED } else { REFUSED }),
@@ -263,7 +275,8 @@ fn check(input: &str, sink: &mut Sink<'_>) -> Result<(Tally, u8)> {
         }
         (_, Some(Unchecked::NoEvents(instead))) => {
             let instead = instead.map_or(String::new(), |instead| format!(": {instead}"));
-            (format!("the input has no events{instead}"), REFUSED)
+            let code = if source.live { FAILED } else { REFUSED };
+            (format!("the input has no events{instead}"), code)
         }
         (_, Some(Unchecked::NoProtocol)) => {
             ("cannot tell the protocol of the input; name it with --protocol".to_owned(), USAGE)
@@ -300,14 +313,14 @@ enum End {
 fn read(
     name: &str,
     source: &mut Input,
-    framing: &mut Framing,
+    (framing, mut form): (&mut Framing, Option<Encoding>),
     stream: &mut Stream<'_, '_>,
 ) -> Result<End> {
     let most = stream.sink.settings.events.unwrap_or(u64::MAX);
     let mut window = Window::default();
     loop {
         let count = match source.read(window.space()) {
-            Ok(0) if source.stopped.get() => return Ok(End::Stopped),
+            Ok(0) if source.heard.stopped.get() => return Ok(End::Stopped),
             Ok(0) if source.live && framing.unfinished_event() > 0 => {
                 let (held, all) = (framing.unfinished_event(), source.stored.get());
                 return Ok(End::Failed(format!(
@@ -318,6 +331,12 @@ fn read(
             Err(failure) => return Ok(End::Failed(failure)),
         };
         window.filled(count);
+        if let (Some(form), Some(first)) = (form.take(), window.piece().first())
+            && (form == Encoding::Protobuf) != (*first == 0)
+        {
+            let (kind, what) = (form.media_type(), if *first == 0 { "binary" } else { "text" });
+            return Ok(End::Failed(format!("the answer calls itself {kind} and is {what}")));
+        }
         let held = if framing.is_known() {
             None
         } else if let Some(held) = framing.tell(window.piece(), count == 0) {
@@ -341,7 +360,8 @@ fn read(
             };
             for part in each(framed, measure == Measure::Plain).filter_map(unwrapped) {
                 stream.message(name, (part, label), (&window, measure))?;
-                source.met.set(true);
+                source.heard.events.set(source.heard.events.get() + 1);
+                source.heard.ended.set(stream.has_ended());
                 if stream.tally.events >= most {
                     return Ok(End::Stopped);
                 }

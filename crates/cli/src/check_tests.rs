@@ -70,7 +70,7 @@ fn a_recording_in_protobuf_is_read_and_what_is_no_event_in_it_is_told() {
     let mut recording = Vec::new();
     for line in GOOD.lines() {
         let event = serde_json::from_str(line).unwrap();
-        encoding::frame(encoding::Encoding::Protobuf, &event, &mut recording).unwrap();
+        encoding::frame(Encoding::Protobuf, &event, &mut recording).unwrap();
     }
     let good = check_with(&CheckArgs::default(), &recording);
     assert_eq!((good.code, good.out.as_str()), (0, ""), "{}", good.err);
@@ -178,6 +178,31 @@ fn one_event_is_not_judged_by_order() {
         assert_eq!(check(content).code, 0, "{content}");
     }
     assert_eq!(check(&GOOD.lines().rev().collect::<Vec<_>>().join("\n")).code, 1);
+}
+
+#[test]
+fn one_frame_is_a_stream_in_ag_ui_and_nowhere_else() {
+    let start = r#"{"type":"RUN_STARTED","threadId":"t","runId":"r","protocolVersion":"1.0"}"#;
+    let alone = r#"{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"x"}"#;
+    for (event, code) in [(start, "[AGUI-SEQ-26]"), (alone, "[AGUI-SEQ-03]")] {
+        let outcome = check(&as_sse(event));
+        assert_eq!(outcome.code, 1);
+        assert!(outcome.out.contains(code), "{}", outcome.out);
+        assert_eq!(check(event).code, 0, "{event}");
+    }
+    let error = r#"{"type":"RUN_ERROR","message":"x"}"#;
+    assert_eq!(check(&as_sse(error)).code, 0);
+    let aep = r#"{"aep_version":"0.1","id":"evt_1"}"#;
+    assert_eq!(check(&as_sse(aep)).err, check(aep).err);
+}
+
+#[test]
+fn events_of_unknown_types_are_no_run() {
+    let named = GOOD.replace("RUN_STARTED", "RunStarted").replace("RUN_FINISHED", "RunFinished");
+    let args = CheckArgs { protocol: Some("agui".into()), ..CheckArgs::default() };
+    let outcome = check_with(&args, named.as_bytes());
+    assert_eq!(outcome.code, 1, "{}", outcome.out);
+    assert!(outcome.out.contains("error[AGUI-SEQ-03]: no run was started\n"), "{}", outcome.out);
 }
 
 #[test]
@@ -544,6 +569,14 @@ fn frames_that_the_reference_client_does_not_read_are_told_for_its_protocol_only
     assert_eq!(outcome.code, 1);
     assert!(outcome.out.contains("AGUI-SSE-01"), "{}", outcome.out);
     assert!(outcome.out.contains("line 1 ends with a carriage return"), "{}", outcome.out);
+    assert!(outcome.out.contains(" --> FILE:1:1\n"), "{}", outcome.out);
+    let late = format!("{}: x\r\n\n", as_sse(GOOD));
+    let told = check_with(&CheckArgs { json: true, ..CheckArgs::default() }, late.as_bytes());
+    let report: Value = serde_json::from_str(&told.out).unwrap();
+    let place = &report["findings"][0];
+    let line = as_sse(GOOD).lines().count() + 1;
+    assert_eq!((&place["line"], &place["column"]), (&line.into(), &1.into()), "{report}");
+    assert_eq!(place["offset"], as_sse(GOOD).len(), "{report}");
     let bare = as_sse(GOOD) + "{\"type\":\"RAW\",\"event\":1}\n\n";
     let outcome = check(&bare);
     assert_eq!(outcome.code, 0, "clients pass over it");

@@ -1,12 +1,14 @@
 //! `banister repair`: the nearest stream that a client runs clean.
 //!
 //! Reads whatever `banister check` reads. The events go to `out`, one per line or as server-sent events; what was
-//! changed goes to `err`, a line each. What is right is not touched.
+//! changed goes to `err`, a line each. What is right is not touched. Messages that cannot be cut out of their frames
+//! are told and not mended.
 
 use std::io::Write;
 
 use anyhow::Result;
 use banister_events::agui::repair::{Change, Repairer};
+use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::frame::sse;
 use banister_events::text;
@@ -23,11 +25,18 @@ const PIECE: usize = 64 * 1024;
 
 /// What `banister repair` takes.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 events were written, whatever was changed; 1 there is nothing to repair from, or \
+                        --check found something to change; 2 wrong usage; 3 the input is not readable"
+)]
 pub(crate) struct RepairArgs {
     /// Write server-sent events, as an agent would send them, instead of JSON lines
     #[arg(long)]
     pub(crate) sse: bool,
-    /// Tell the changes as JSON lines: {"message", "rule", "what"}
+    /// Write no events, and exit with 1 if anything is to be changed
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Tell the changes as JSON lines: {"message", "rule", "what"}; message 0 is the framing
     #[arg(long)]
     pub(crate) json: bool,
     /// An AG-UI recording, packed or not: .jsonl, .json, .sse; - is standard input
@@ -35,7 +44,8 @@ pub(crate) struct RepairArgs {
     pub(crate) input: String,
 }
 
-/// Repairs a recording. Returns the exit code: 0 where there are events, 1 where there are none, 3 not readable.
+/// Repairs a recording. Returns the exit code: 0 where there are events, 1 where there are none or `--check` found
+/// something, 2 usage, 3 not readable.
 pub(crate) fn run(args: &RepairArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8> {
     let name = text::one_line(input::name(&args.input));
     if args.input.contains("://") {
@@ -68,7 +78,7 @@ pub(crate) fn run(args: &RepairArgs, out: &mut dyn Write, err: &mut dyn Write) -
     let plural =
         |count: u64, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     writeln!(err, "{}, {}", plural(events, "event"), plural(changes, "change"))?;
-    Ok(GOOD)
+    Ok(if args.check && changes > 0 { REFUSED } else { GOOD })
 }
 
 struct Work<'a> {
@@ -110,7 +120,10 @@ impl Work<'_> {
                     None if count > 0 => break,
                     None => match framing.end() {
                         Some((framed, _)) => framed,
-                        None => return Ok(None),
+                        None => {
+                            self.tell_frames(&framing)?;
+                            return Ok(None);
+                        }
                     },
                 };
                 for (_, message) in each(framed, several).filter_map(unwrapped) {
@@ -134,9 +147,32 @@ impl Work<'_> {
         }
     }
 
+    /// Frames that stricter parsers do not read are written anew, whatever is in them.
+    fn tell_frames(&mut self, framing: &Framing) -> Result<()> {
+        for finding in Checker::new(Protocol::Agui).frames(&framing.quirks()) {
+            let what = format!("replaced the frames, as {}", finding.message);
+            self.tell(&Change { message: 0, rule: finding.rule, what })?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, Change { message, rule, what }: &Change) -> Result<()> {
+        self.changes += 1;
+        let what = text::one_line(what);
+        if self.args.json {
+            let line = json!({ "message": message, "rule": rule.code, "what": what });
+            writeln!(self.err, "{line}")?;
+        } else if *message == 0 {
+            writeln!(self.err, "framing: {what} ({})", rule.code)?;
+        } else {
+            writeln!(self.err, "message {message}: {what} ({})", rule.code)?;
+        }
+        Ok(())
+    }
+
     fn write(&mut self, events: Vec<Vec<u8>>) -> Result<()> {
-        for event in events {
-            self.events += 1;
+        self.events += events.len() as u64;
+        for event in events.into_iter().filter(|_| !self.args.check) {
             if self.args.sse {
                 let mut framed = Vec::new();
                 let data = &String::from_utf8_lossy(&event);
@@ -150,15 +186,8 @@ impl Work<'_> {
                 self.out.write_all(b"\n")?;
             }
         }
-        for Change { message, rule, what } in self.repairer.changes() {
-            self.changes += 1;
-            let what = text::one_line(&what);
-            if self.args.json {
-                let line = json!({ "message": message, "rule": rule.code, "what": what });
-                writeln!(self.err, "{line}")?;
-            } else {
-                writeln!(self.err, "message {message}: {what} ({})", rule.code)?;
-            }
+        for change in self.repairer.changes() {
+            self.tell(&change)?;
         }
         Ok(())
     }

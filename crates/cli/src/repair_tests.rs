@@ -22,7 +22,10 @@ fn frames_with_carriage_returns_become_lines() {
     let (code, out, err) = repaired(broken.as_bytes(), &RepairArgs::default());
     assert_eq!(code, GOOD);
     assert_eq!(out, format!("{STARTED}\n{{\"type\":\"RUN_ERROR\",\"message\":\"x\"}}\n"));
-    assert_eq!(err, "2 events, 0 changes\n");
+    assert_eq!(
+        err,
+        "framing: replaced the frames, as line 1 ends with a carriage return (AGUI-SSE-01)\n2 events, 1 change\n"
+    );
 }
 
 #[test]
@@ -38,10 +41,23 @@ fn changes_are_told_with_their_rule_and_events_can_go_out_as_an_agent_sends_them
 }
 
 #[test]
+fn checking_writes_nothing_and_fails_only_where_something_is_to_be_changed() {
+    let args = RepairArgs { check: true, ..RepairArgs::default() };
+    let whole = format!("{STARTED}\n{{\"type\":\"RUN_ERROR\",\"message\":\"x\"}}\n");
+    let (code, out, err) = repaired(whole.as_bytes(), &args);
+    assert_eq!((code, out.as_str(), err.as_str()), (GOOD, "", "2 events, 0 changes\n"));
+    let (code, out, _) = repaired(STARTED.as_bytes(), &args);
+    assert_eq!((code, out.as_str()), (REFUSED, ""));
+}
+
+#[test]
 fn what_is_no_agui_is_refused() {
-    for content in
-        [&b""[..], b"<!doctype html><p>", br#"{"aep_version":"0.1","id":"e","type":"agent.stop"}"#]
-    {
+    for content in [
+        &b""[..],
+        b"just words\nand more\n",
+        b"<!doctype html><p>",
+        br#"{"aep_version":"0.1","id":"e","type":"agent.stop"}"#,
+    ] {
         let (code, out, err) = repaired(content, &RepairArgs::default());
         assert_eq!((code, out.as_str()), (REFUSED, ""), "{err}");
         assert!(err.contains("error: "), "{err}");

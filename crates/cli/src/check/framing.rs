@@ -2,6 +2,7 @@
 
 use std::{iter, mem};
 
+use banister_events::agui::encoding::Encoding;
 use banister_events::agui::protobuf;
 use banister_events::event::Protocol;
 use banister_events::frame::json::Documents;
@@ -59,6 +60,14 @@ pub(crate) enum Framing {
 impl Framing {
     pub(crate) fn new() -> Self {
         Self::Unknown(Vec::new())
+    }
+
+    /// The framing of an answer in one of AG-UI's encodings, whatever its bytes look like: so clients read it.
+    pub(crate) fn of(encoding: Encoding) -> Self {
+        match encoding {
+            Encoding::Sse => Self::Sse(sse::Parser::new(MESSAGE_BYTES), Vec::new()),
+            Encoding::Protobuf => Self::Protobuf(Messages::new(MESSAGE_BYTES), Vec::new()),
+        }
     }
 
     /// Tells the framing, if it is not known yet. Gives the bytes that were held until it was; read them before the

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 
-use super::live::{self, Answer, Options, Refusal};
+use super::live::{self, Answer, Heard, Opened, Options, Refusal};
 
 /// Something to read from.
 pub(crate) struct Input {
@@ -15,11 +15,11 @@ pub(crate) struct Input {
     /// How many bytes were read, as they are stored.
     pub(crate) stored: Rc<Cell<u64>>,
     pub(crate) packed: bool,
-    /// Whether it is we who ended a live stream.
-    pub(crate) stopped: Rc<Cell<bool>>,
-    /// Says that an event was read, for which a live stream waits only so long.
-    pub(crate) met: Rc<Cell<bool>>,
+    /// What is known of a live stream, which waits only so long for the next event.
+    pub(crate) heard: Rc<Heard>,
     pub(crate) live: bool,
+    /// What the answer of an AG-UI agent calls itself.
+    pub(crate) content_type: Option<String>,
     /// What came before the stream, where there was a handshake.
     pub(crate) answer: Option<Answer>,
 }
@@ -36,13 +36,14 @@ pub(crate) fn is_live(input: &str) -> bool {
 
 /// Opens an input; says what is wrong where that cannot be done.
 pub(crate) fn open(input: &str, options: &Options) -> Result<Input, Refusal> {
-    let (stopped, met) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
-    let mut answer = None;
+    let heard = Rc::new(Heard::default());
+    let (mut answer, mut content_type) = (None, None);
     let raw: Box<dyn Read> = if input == "-" {
         Box::new(io::stdin().lock())
     } else if is_live(input) {
-        let (live, given) = live::open(input, options, &stopped, &met)?;
-        answer = given;
+        let opened = live::open(input, options, &heard)?;
+        let live;
+        Opened { live, answer, content_type } = opened;
         Box::new(live)
     } else {
         let file = File::open(input).map_err(|error| error.to_string())?;
@@ -53,13 +54,13 @@ pub(crate) fn open(input: &str, options: &Options) -> Result<Input, Refusal> {
     };
     let stored = Rc::new(Cell::new(0));
     let mut raw = Counted { raw, stored: Rc::clone(&stored) };
-    let mut head = Vec::new();
-    read_head(&mut raw, &mut head).map_err(|error| error.to_string())?;
-    let packed = head == MAGIC;
-    let whole = io::Cursor::new(head).chain(raw);
+    let mut begins = Vec::new();
+    read_head(&mut raw, &mut begins).map_err(|error| error.to_string())?;
+    let packed = begins == MAGIC;
+    let whole = io::Cursor::new(begins).chain(raw);
     let reader: Box<dyn Read> =
         if packed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-    Ok(Input { reader, stored, packed, stopped, met, live: is_live(input), answer })
+    Ok(Input { reader, stored, packed, heard, live: is_live(input), content_type, answer })
 }
 
 /// What every gzip file begins with.

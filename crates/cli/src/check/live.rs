@@ -2,7 +2,7 @@
 //!
 //! It follows no redirect, and sends the headers it was given to no other host: they may hold a secret. Whatever the
 //! other side does, opening ends within the timeout, and so does waiting for the first event; after that a stream may be
-//! as quiet as it likes.
+//! as quiet as it likes. The answer of an AG-UI agent may not: it ends, and every event of it comes within the timeout.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -23,11 +23,14 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// What is read of an answer that is no stream.
 const LARGEST_ANSWER: usize = 1024 * 1024;
 /// What is shown of it.
 const LONGEST_WORD: usize = 200;
+/// How long an answer may stay open after its run has ended.
+const LONGEST_CLOSE: Duration = Duration::from_secs(5);
 
 /// How an endpoint is read.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +38,7 @@ pub(crate) struct Options {
     pub(crate) headers: HeaderMap,
     /// How long to wait for the head of an answer.
     pub(crate) timeout: Duration,
-    /// How long to wait for the first event.
+    /// How long to wait for the first event, and in the answer of an agent for each of them.
     pub(crate) patience: Option<Duration>,
     /// How long to read.
     pub(crate) time: Option<Duration>,
@@ -66,6 +69,28 @@ impl From<String> for Refusal {
     }
 }
 
+/// What became of a live stream, told between the two who read it.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    /// How many events were read.
+    pub(crate) events: Cell<u64>,
+    /// Whether the run that was asked for has ended.
+    pub(crate) ended: Cell<bool>,
+    /// Whether it is we who ended the stream.
+    pub(crate) stopped: Cell<bool>,
+    /// How long the stream stayed open after its run had ended, where we did not wait any longer.
+    pub(crate) lingered: Cell<Option<Duration>>,
+}
+
+/// An endpoint that answered.
+pub(crate) struct Opened {
+    pub(crate) live: Live,
+    /// What came before the stream, where there was a handshake.
+    pub(crate) answer: Option<Answer>,
+    /// What the answer of an AG-UI agent calls itself.
+    pub(crate) content_type: Option<String>,
+}
+
 /// A stream as it arrives.
 pub(crate) struct Live {
     runtime: Runtime,
@@ -73,53 +98,53 @@ pub(crate) struct Live {
     /// What arrived and was not read yet.
     left: Bytes,
     time_up: Option<Pin<Box<tokio::time::Sleep>>>,
-    /// When the wait for the first event ends, and how long it is.
-    late: Option<(Pin<Box<tokio::time::Sleep>>, Duration)>,
-    met: Rc<Cell<bool>>,
+    /// How long to wait for an event.
+    patience: Option<Duration>,
+    /// Whether that holds for all events, not only for the first.
+    run: bool,
+    /// How many events there were when the last wait began, and when that was.
+    waits: (u64, Instant),
+    heard: Rc<Heard>,
     interrupt: Pin<Box<dyn Future<Output = io::Result<()>>>>,
-    stopped: Rc<Cell<bool>>,
     _connection: JoinSet<()>,
 }
 
 /// Opens an endpoint; says what is wrong where that cannot be done.
-pub(crate) fn open(
-    url: &str,
-    options: &Options,
-    stopped: &Rc<Cell<bool>>,
-    met: &Rc<Cell<bool>>,
-) -> Result<(Live, Option<Answer>), Refusal> {
+pub(crate) fn open(url: &str, options: &Options, heard: &Rc<Heard>) -> Result<Opened, Refusal> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("cannot start: {error}"))?;
-    let (answer, body, connection) = runtime.block_on(async {
+    let (answer, response, connection) = runtime.block_on(async {
         let late = |_| format!("no answer within {} s (--timeout)", options.timeout.as_secs_f64());
         tokio::time::timeout(options.timeout, answered(url, options)).await.map_err(late)?
     })?;
-    let (time_up, late) = {
+    let time_up = {
         let _inside = runtime.enter();
-        let sleep = |time| Box::pin(tokio::time::sleep(time));
-        (options.time.map(sleep), options.patience.map(|time| (sleep(time), time)))
+        options.time.map(|time| Box::pin(tokio::time::sleep(time)))
     };
+    let content_type = header(response.headers(), &CONTENT_TYPE);
+    let run = options.run.is_some();
     let interrupt = Box::pin(tokio::signal::ctrl_c());
     let live = Live {
         runtime,
-        body,
+        body: response.into_body(),
         left: Bytes::new(),
         time_up,
-        late,
-        met: Rc::clone(met),
+        patience: options.patience,
+        run,
+        waits: (0, Instant::now()),
+        heard: Rc::clone(heard),
         interrupt,
-        stopped: Rc::clone(stopped),
         _connection: connection,
     };
-    Ok((live, answer))
+    Ok(Opened { live, answer, content_type: run.then_some(content_type) })
 }
 
 async fn answered(
     url: &str,
     options: &Options,
-) -> Result<(Option<Answer>, Incoming, JoinSet<()>), Refusal> {
+) -> Result<(Option<Answer>, Response<Incoming>, JoinSet<()>), Refusal> {
     let mut target = address(url)?;
     let mut answer = None;
     if options.subscribe {
@@ -135,17 +160,24 @@ async fn answered(
     }
     let (response, connection) = send(&target, request).await?;
     let response = good(response).await?;
+    let status = response.status();
+    if status == StatusCode::NO_CONTENT {
+        return Err(format!("the answer is {status}: it has no events").into());
+    }
     let kind = header(response.headers(), &CONTENT_TYPE).to_ascii_lowercase();
     if options.run.is_some() && encoding::of_response(Some(&kind)).is_none() {
         let kind = if kind.is_empty() { "without a type" } else { &kind };
-        return Err(format!("the answer is {kind}, where an agent sends text/event-stream").into());
+        let status = if status == StatusCode::OK { String::new() } else { format!("{status}, ") };
+        let message =
+            format!("the answer is {status}{kind}, where an agent sends text/event-stream");
+        return Err(message.into());
     }
     for page in ["text/html", "application/xhtml+xml"] {
         if kind.starts_with(page) {
             return Err(format!("the answer is a web page ({page}), no stream of events").into());
         }
     }
-    Ok((answer, response.into_body(), connection))
+    Ok((answer, response, connection))
 }
 
 /// Reads an address: `http://host:port/path`.
@@ -329,23 +361,43 @@ fn events_of(target: &Uri, location: &str, body: &[u8]) -> Result<Uri, String> {
 enum Event {
     Frame(Option<Result<hyper::body::Frame<Bytes>, hyper::Error>>),
     Stop,
-    /// No event came in time.
-    Late(Duration),
+    Late,
+}
+
+/// What a stream is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    First,
+    Next,
+    Close,
+}
+
+impl Live {
+    /// What is waited for, how long, and until when.
+    fn wait(&mut self) -> Option<(Wait, Duration, Instant)> {
+        let events = self.heard.events.get();
+        if events > self.waits.0 {
+            self.waits = (events, Instant::now());
+        }
+        let patience = self.patience?;
+        let (wait, time) = match events {
+            0 => (Wait::First, patience),
+            _ if !self.run => return None,
+            _ if self.heard.ended.get() => (Wait::Close, patience.min(LONGEST_CLOSE)),
+            _ => (Wait::Next, patience),
+        };
+        Some((wait, time, self.waits.1.checked_add(time)?))
+    }
 }
 
 impl Read for Live {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.left.is_empty() {
-            if self.met.get() {
-                self.late = None;
-            }
-            let Self { runtime, body, time_up, late, interrupt, .. } = self;
+            let wait = self.wait();
+            let Self { runtime, body, time_up, interrupt, .. } = self;
             let late = async {
-                match late {
-                    Some((late, time)) => {
-                        late.await;
-                        *time
-                    }
+                match wait {
+                    Some((_, _, until)) => tokio::time::sleep_until(until).await,
                     None => std::future::pending().await,
                 }
             };
@@ -360,17 +412,32 @@ impl Read for Live {
                     biased;
                     _ = interrupt => Event::Stop,
                     () = time_up => Event::Stop,
-                    time = late => Event::Late(time),
+                    () = late => Event::Late,
                     frame = body.frame() => Event::Frame(frame),
                 }
             });
             match event {
                 Event::Stop => {
-                    self.stopped.set(true);
+                    self.heard.stopped.set(true);
                     return Ok(0);
                 }
-                Event::Late(time) => {
-                    let late = format!("no event within {} s (--timeout)", time.as_secs_f64());
+                Event::Late => {
+                    let (wait, time) = wait.map_or_else(
+                        || (Wait::First, Duration::ZERO),
+                        |(wait, time, _)| (wait, time),
+                    );
+                    let seconds = time.as_secs_f64();
+                    let late = match wait {
+                        Wait::First => format!("no event within {seconds} s (--timeout)"),
+                        Wait::Next => format!(
+                            "no further event within {seconds} s, and the run has not ended (--timeout)"
+                        ),
+                        Wait::Close => {
+                            self.heard.stopped.set(true);
+                            self.heard.lingered.set(Some(time));
+                            return Ok(0);
+                        }
+                    };
                     return Err(io::Error::new(io::ErrorKind::TimedOut, late));
                 }
                 Event::Frame(None) => return Ok(0),

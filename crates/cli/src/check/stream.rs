@@ -1,7 +1,8 @@
 //! The messages of one input on their way to the checker, and its findings on their way to the report.
 //!
 //! A recording of one message is one event and is not judged by the order of events, so the first message waits until
-//! a second one comes. So do messages that come before one that tells the protocol.
+//! a second one comes. So do messages that come before one that tells the protocol. AG-UI frames, and what an endpoint
+//! sends, are a stream however few they are.
 
 use std::io::{self, Write};
 
@@ -13,6 +14,7 @@ use banister_events::json;
 use banister_events::limits::MESSAGE_BYTES;
 
 use super::Settings;
+use super::exchange::Exchange;
 use super::framing::{Label, Labelled};
 use super::progress::Progress;
 use super::report::{Found, Report, Source, Spot, Tally};
@@ -98,6 +100,12 @@ pub(crate) struct Stream<'s, 'a> {
     held_bytes: usize,
     /// What the frames of the input have that stricter parsers do not read.
     pub(crate) quirks: Quirks,
+    /// Whether one message is a stream.
+    pub(crate) ordered: bool,
+    /// What was asked, where the stream is the answer of an AG-UI agent.
+    pub(crate) exchange: Option<Exchange>,
+    /// What is wrong with the end of the input.
+    pub(crate) last: Option<Finding>,
     /// Whether the stream began before we saw it.
     joined: bool,
     /// More came than could be held before a message told the protocol: what came cannot be checked any more.
@@ -118,7 +126,20 @@ impl<'s, 'a> Stream<'s, 'a> {
         let tally = Tally { protocol, ..Tally::default() };
         let (checker, held, held_bytes, given_up) = (None, Vec::new(), 0, false);
         let quirks = Quirks::default();
-        let mut stream = Self { sink, tally, checker, held, held_bytes, quirks, joined, given_up };
+        let (ordered, exchange, last) = (false, None, None);
+        let mut stream = Self {
+            sink,
+            tally,
+            checker,
+            held,
+            held_bytes,
+            quirks,
+            ordered,
+            exchange,
+            last,
+            joined,
+            given_up,
+        };
         if let Some(protocol) = protocol {
             stream.begin(protocol);
         }
@@ -135,6 +156,28 @@ impl<'s, 'a> Stream<'s, 'a> {
         self.tally.events = self.held.iter().filter(|held| held.is_message()).count() as u64;
     }
 
+    /// Whether one message alone is judged by the order of events.
+    fn is_ordered(&self) -> bool {
+        let agui = self.checker.as_ref().is_some_and(|(protocol, _)| *protocol == Protocol::Agui);
+        self.ordered && agui
+    }
+
+    /// Whether the run that was asked for has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.exchange.as_ref().is_some_and(Exchange::has_ended)
+    }
+
+    /// Takes what is wrong with an answer before its first event.
+    pub(crate) fn answered(&mut self, name: &str, findings: &[Finding]) -> io::Result<()> {
+        self.at(name, Place::FIRST, findings)
+    }
+
+    /// Tells what is wrong at a place where no message is.
+    fn at(&mut self, name: &str, place: Place, findings: &[Finding]) -> io::Result<()> {
+        let source = Source { place, message: &[], around: &Around::default() };
+        self.sink.found(&mut self.tally, name, Some(source), findings)
+    }
+
     /// Takes the next message.
     pub(crate) fn message(
         &mut self,
@@ -142,6 +185,7 @@ impl<'s, 'a> Stream<'s, 'a> {
         ((at, bytes), label): Labelled<'_>,
         (window, measure): (&Window, Measure),
     ) -> io::Result<()> {
+        self.ordered |= measure == Measure::Sse;
         let around = || window.around(at, bytes.map_or(0, <[u8]>::len), measure);
         if self.tally.events > 0
             && self.held.is_empty()
@@ -149,7 +193,7 @@ impl<'s, 'a> Stream<'s, 'a> {
         {
             let findings = match bytes {
                 Ok(bytes) if !label.is_event(*protocol, bytes) => return Ok(()),
-                Ok(bytes) => checker.message(bytes),
+                Ok(bytes) => judged(checker, &mut self.exchange, bytes),
                 Err(error) => vec![checker.unframed(error)],
             };
             self.tally.events += u64::from(bytes.err().is_none_or(frame::Error::is_message));
@@ -188,7 +232,7 @@ impl<'s, 'a> Stream<'s, 'a> {
         if let Some(protocol) = tells {
             self.begin(protocol);
         }
-        if known && (self.tally.events > 1 || self.held.len() > PATIENCE) {
+        if known && (self.is_ordered() || self.tally.events > 1 || self.held.len() > PATIENCE) {
             return self.release(false);
         }
         Ok(())
@@ -202,7 +246,7 @@ impl<'s, 'a> Stream<'s, 'a> {
         for Held { name, place, around, bytes, .. } in std::mem::take(&mut self.held) {
             let findings = match &bytes {
                 Ok(bytes) if alone => checker.alone(bytes),
-                Ok(bytes) => checker.message(bytes),
+                Ok(bytes) => judged(checker, &mut self.exchange, bytes),
                 Err(error) => vec![checker.unframed(*error)],
             };
             let message = bytes.as_deref().unwrap_or_default();
@@ -218,7 +262,8 @@ impl<'s, 'a> Stream<'s, 'a> {
         name: &str,
         whole: bool,
     ) -> io::Result<(Tally, Option<Unchecked>)> {
-        self.release(self.tally.events == 1)?;
+        let stream = self.is_ordered() || self.tally.events > 1;
+        self.release(!stream)?;
         let Some((_, checker)) = &mut self.checker else {
             let unchecked = if self.held.iter().any(looks_like_event) {
                 Unchecked::NoProtocol
@@ -227,17 +272,43 @@ impl<'s, 'a> Stream<'s, 'a> {
             };
             return Ok((self.tally, Some(unchecked)));
         };
+        let frames: Vec<_> = each_quirk(self.quirks)
+            .filter_map(|(place, quirk)| Some((place?, checker.frames(&quirk))))
+            .collect();
+        let end = if whole && stream { checker.finish() } else { Vec::new() };
+        for (at, findings) in &frames {
+            let place = Place { line: at.line, column: 1, offset: at.offset, indent: 0 };
+            self.at(name, place, findings)?;
+        }
         if self.tally.events == 0 {
-            return Ok((self.tally, Some(Unchecked::NoEvents(None))));
+            let instead = frames.into_iter().flat_map(|(_, findings)| findings).next();
+            let instead = instead.map(|finding| finding.message);
+            return Ok((self.tally, Some(Unchecked::NoEvents(instead))));
         }
-        let findings = checker.frames(&self.quirks);
-        self.sink.found(&mut self.tally, name, None, &findings)?;
-        if whole && self.tally.events > 1 {
-            let findings = checker.finish();
-            self.sink.found(&mut self.tally, name, None, &findings)?;
-        }
+        self.sink.found(&mut self.tally, name, None, &end)?;
+        self.sink.found(&mut self.tally, name, None, self.last.as_slice())?;
         Ok((self.tally, None))
     }
+}
+
+/// Everything wrong with the next message, as an event and as an answer.
+fn judged(checker: &mut Checker, exchange: &mut Option<Exchange>, bytes: &[u8]) -> Vec<Finding> {
+    let mut findings = checker.message(bytes);
+    findings.extend(exchange.as_mut().and_then(|exchange| exchange.see(bytes)));
+    findings
+}
+
+/// The quirks one by one, with their places.
+fn each_quirk(all: Quirks) -> impl Iterator<Item = (Option<frame::Place>, Quirks)> {
+    let Quirks { carriage_return, mark, bare, other_field } = all;
+    let none = Quirks::default();
+    [
+        (carriage_return, Quirks { carriage_return, ..none }),
+        (bare, Quirks { bare, ..none }),
+        (mark, Quirks { mark, ..none }),
+        (other_field, Quirks { other_field, ..none }),
+    ]
+    .into_iter()
 }
 
 /// The protocol that a message shows.

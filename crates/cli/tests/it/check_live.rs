@@ -6,6 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
+use banister_events::agui::encoding;
+
 use crate::support::{BANISTER, stderr, stdout};
 
 const START: &str = "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\",\"protocolVersion\":\"1.0\"}\n\n";
@@ -129,6 +131,8 @@ fn an_agent_that_answers_something_else_is_told_apart() {
         ),
         ("200 OK", "the answer is without a type, where an agent"),
         ("422 Unprocessable Content", "the answer is 422"),
+        ("202 Accepted", "the answer is 202 Accepted, without a type, where an agent"),
+        ("204 No Content", "the answer is 204 No Content: it has no events"),
     ] {
         let (address, _requests) = serve(move |_, stream| {
             write!(stream, "HTTP/1.1 {head}\r\nConnection: close\r\n\r\n{{}}").unwrap();
@@ -141,6 +145,118 @@ fn an_agent_that_answers_something_else_is_told_apart() {
         write!(stream, "HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n").unwrap();
     });
     assert!(stderr(&check(&[&address])).contains("with --protocol agui"));
+}
+
+/// What `banister check --protocol agui` says to an agent that answers with these bytes under this type.
+fn answered(content_type: &str, body: impl Into<Vec<u8>>, args: &[&str]) -> Output {
+    let head = HEAD.replace("text/event-stream", content_type);
+    let body = body.into();
+    let (address, _requests) = serve(move |_, stream| {
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&body).unwrap();
+    });
+    check(&[&["--protocol", "agui", &address], args].concat())
+}
+
+const BINARY: &str = "application/vnd.ag-ui.event+proto";
+
+/// The binary form of `START` and `END`.
+fn binary() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for frame in [START, END] {
+        let event = serde_json::from_str(frame.trim_start_matches("data: ")).unwrap();
+        encoding::frame(encoding::Encoding::Protobuf, &event, &mut bytes).unwrap();
+    }
+    bytes
+}
+
+#[test]
+fn an_answer_of_one_event_is_judged_by_order() {
+    let alone = "data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"m\",\"delta\":\"x\"}\n\n";
+    let unknown = "data: {\"type\":\"RunStarted\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n";
+    for (body, code) in
+        [(START, "[AGUI-SEQ-26]"), (alone, "[AGUI-SEQ-03]"), (unknown, "[AGUI-SEQ-03]")]
+    {
+        let output = answered("text/event-stream", body, &[]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(stdout(&output).contains(code), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn an_answer_is_read_as_what_it_calls_itself() {
+    let lines = format!("{START}{END}").replace("data: ", "");
+    let output = answered("text/event-stream", lines, &[]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(stdout(&output).contains("[AGUI-SSE-02]"), "{}", stdout(&output));
+    assert!(stderr(&output).contains("no events: line 1 is JSON outside a data field"));
+
+    assert_eq!(answered(BINARY, binary(), &[]).status.code(), Some(0));
+    for (kind, body, said) in [
+        (BINARY, format!("{START}{END}").into_bytes(), "and is text"),
+        ("text/event-stream", binary(), "and is binary"),
+    ] {
+        let output = answered(kind, body, &[]);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+    let output = answered(&format!("{BINARY}; charset=utf-8"), binary(), &[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(stdout(&output).contains("error[AGUI-HTTP-01]"), "{}", stdout(&output));
+    assert!(stderr(&output).starts_with("2 events, "), "checked all the same: {}", stderr(&output));
+}
+
+#[test]
+fn an_agent_that_falls_silent_or_does_not_hang_up_is_left() {
+    let begun = Instant::now();
+    for (body, code) in [(START.to_owned(), 3), (format!("{START}{END}"), 0)] {
+        let (address, _requests) = serve(move |_, stream| {
+            write!(stream, "{HEAD}{body}").unwrap();
+            loop {
+                std::thread::sleep(Duration::from_millis(50));
+                if write!(stream, ": still here\n\n").is_err() {
+                    break;
+                }
+            }
+        });
+        let output = check(&["--protocol", "agui", "--timeout", "0.5", &address]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let silent = "no further event within 0.5 s, and the run has not ended (--timeout)";
+        assert_eq!(stderr(&output).contains(silent), code == 3, "{}", stderr(&output));
+        assert_eq!(stdout(&output).contains("note[AGUI-HTTP-02]"), code == 0, "{output:?}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn an_agent_may_take_its_time_between_events_and_has_more_of_it_with_each() {
+    let (address, _requests) = serve(|_, stream| {
+        write!(stream, "{HEAD}{START}").unwrap();
+        for _ in 0..4 {
+            std::thread::sleep(Duration::from_millis(700));
+            write!(stream, "data: {{\"type\":\"RAW\",\"event\":1}}\n\n").unwrap();
+        }
+        write!(stream, "{END}").unwrap();
+    });
+    let output = check(&["--protocol", "agui", "--timeout", "2", &address]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn an_agent_that_answers_another_run_is_told_so() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    for (input, said) in [
+        (r#"{"threadId":"t","runId":"r","messages":[]}"#, None),
+        (r#"{"threadId":"t","runId":"s","messages":[]}"#, Some("runId is \"r\"")),
+        (r#"{"threadId":"u","runId":"r","messages":[]}"#, Some("threadId is \"t\"")),
+    ] {
+        std::fs::write(path, input).unwrap();
+        let output = answered("text/event-stream", format!("{START}{END}"), &["--input", path]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(stdout(&output).contains("warning[AGUI-HTTP-03]"), said.is_some(), "{output:?}");
+        assert!(stdout(&output).contains(said.unwrap_or_default()), "{}", stdout(&output));
+    }
 }
 
 #[test]
@@ -249,7 +365,7 @@ fn a_stream_may_be_quiet_once_an_event_came_and_as_long_as_it_is_told_to() {
         std::thread::sleep(Duration::from_mins(1));
     });
     let output = check(&["--timeout", "0.3", "--for", "1", &address]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(stderr(&output).contains("the input has no events"), "{}", stderr(&output));
 }
 

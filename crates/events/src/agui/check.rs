@@ -2,34 +2,37 @@
 //!
 //! The line between error and warning is the protocol's own: a malformed value on a known field ends the run (error),
 //! what is not recognised is dropped or stripped and the run goes on (warning). So is a must that clients do not look
-//! at. Codes with SSE are about frames, which only bytes show ([`frames`]).
+//! at. Codes with SSE are about frames, which only bytes show ([`frames`]), those with HTTP about the answer that brings
+//! them, which only a live exchange shows ([`answer`], [`asked`], [`lingers`]).
 
+use super::encoding::{self, Encoding};
 use super::enforce::{Boundary, Enforced};
 use super::event::{RETIRED, Type};
 use crate::check::rules;
 use crate::check::shape::{self, Issue, Known, What, quote, text};
 use crate::finding::Finding;
 use crate::frame::sse::Quirks;
-use crate::json::Document;
+use crate::json::{Document, View};
 
 mod content;
+mod names;
 
 rules! {
     JSON = "AGUI-EVT-01" Error Producer
         "Every message is one JSON object.",
-        "Send one JSON object per frame, and no [DONE] marker.";
+        "Send one JSON object per frame, at most 8 MiB, in UTF-8; AG-UI has no [DONE] marker.";
     TYPE = "AGUI-EVT-02" Error Producer
         "Every event has a type.",
-        "Add a non-empty string \"type\".";
+        "Give the event a non-empty string \"type\".";
     UNKNOWN_TYPE = "AGUI-EVT-03" Warning Producer
         "The type is one of the 31 event types; clients drop any other.",
-        "Use CUSTOM for events of your own.";
+        "Write the type as it is listed, or use CUSTOM for events of your own.";
     RETIRED_TYPE = "AGUI-EVT-04" Warning Producer
         "The THINKING events are retired.",
         "Emit the REASONING event that replaced it.";
     MISSING = "AGUI-EVT-05" Error Producer
         "Required fields are there.",
-        "Add the field.";
+        "Add the field, or write its name as the event's table does.";
     MALFORMED = "AGUI-EVT-06" Error Producer
         "Known fields have their type and range.",
         "Send the type that the event's table names.";
@@ -44,7 +47,7 @@ rules! {
         "Leave the field out.";
     UNKNOWN_FIELD = "AGUI-EVT-10" Warning Producer
         "Protocol objects have no fields of one's own; clients strip them.",
-        "Move the field into metadata.";
+        "Write the field as the event's table does, or move your own into metadata.";
     VERSION_MISSING = "AGUI-EVT-11" Warning Producer
         "RUN_STARTED declares the producer's protocolVersion.",
         "Add \"protocolVersion\": \"1.0\".";
@@ -102,6 +105,9 @@ rules! {
     INPUT_THREAD = "AGUI-EVT-29" Warning Producer
         "A run is of the thread that its input names.",
         "Use the threadId of the input.";
+    DUPLICATE = "AGUI-EVT-30" Warning Producer
+        "A name stands once in its object; parsers disagree about which of two counts.",
+        "Send each field once.";
     LINE_END = "AGUI-SSE-01" Error Producer
         "Frames of server-sent events end with LF LF; the reference client finds no other end.",
         "Write \\n and never \\r.";
@@ -114,6 +120,15 @@ rules! {
     FRAME_FIELD = "AGUI-SSE-04" Note (opt_in) Producer
         "Frames have data and nothing else: event, id and retry are ignored.",
         "Leave out fields other than data; nothing resumes by id.";
+    TYPE_PARAMETER = "AGUI-HTTP-01" Error Producer
+        "The type of a binary answer has no parameters; the reference client reads such an answer as empty.",
+        "Send Content-Type: application/vnd.ag-ui.event+proto and nothing behind it.";
+    NOT_CLOSED = "AGUI-HTTP-02" Note Producer
+        "The answer ends with its last run.",
+        "Close the body after RUN_FINISHED or RUN_ERROR.";
+    NOT_ASKED = "AGUI-HTTP-03" Warning Producer
+        "The first run of an answer has the threadId and runId of the input.",
+        "Repeat threadId and runId of the RunAgentInput in RUN_STARTED.";
 }
 
 /// Everything wrong with one message, seen alone, and what a client makes of it.
@@ -129,16 +144,27 @@ pub(crate) fn event(
         findings.push(JSON.at("", message));
         return Enforced::Fatal;
     }
+    if let Some(name) = message.duplicate() {
+        let text = format!("the name {} stands twice", quote(&name.as_str().unwrap_or_default()));
+        findings.push(DUPLICATE.at(content::path(object, name), text));
+    }
     let Some(name) = text(object, "type").filter(|name| !name.is_empty()) else {
-        findings.push(TYPE.at("/type", "the type is missing"));
+        let message = match object.get("type") {
+            None => "the type is missing".to_owned(),
+            Some(other) if other.is_string() => "the type is empty".to_owned(),
+            Some(other) => format!("a string is needed here, this is {}", shape::given(other)),
+        };
+        findings.push(TYPE.at("/type", message));
         return Enforced::Fatal;
     };
     let kind = Type::parse(&name);
     if kind.is_none() {
         findings.push(unknown(&name));
     }
+    let before = findings.len();
     let enforced = boundary.enforce(&name, kind, message, known, findings);
     if let Some(kind) = kind {
+        names::reconcile(kind, before, findings);
         content::event(kind, object, boundary.strict, findings);
     }
     enforced
@@ -157,6 +183,27 @@ pub(crate) fn frames(quirks: &Quirks, strict: bool) -> Vec<Finding> {
         .collect()
 }
 
+/// What is wrong with the `Content-Type` of an answer in either encoding, if anything. What is in neither is no answer.
+pub fn answer(content_type: &str) -> Option<Finding> {
+    let binary = encoding::of_response(Some(content_type)) == Some(Encoding::Protobuf);
+    let message = || format!("the content type is {}", quote(content_type));
+    (binary && content_type.contains(';')).then(|| TYPE_PARAMETER.at("", message()))
+}
+
+/// What is wrong with the first run of an answer to an input with these ids, if anything.
+pub fn asked(started: View<'_>, thread: &str, run: &str) -> Option<Finding> {
+    [("threadId", thread), ("runId", run)].into_iter().find_map(|(name, sent)| {
+        let given = text(started, name).filter(|given| given != sent)?;
+        let message = format!("{name} is {}, where {} was sent", quote(&given), quote(sent));
+        Some(NOT_ASKED.at(shape::pointer(name), message))
+    })
+}
+
+/// That an answer goes on without a word after its run has ended.
+pub fn lingers(seconds: f64) -> Finding {
+    NOT_CLOSED.at("", format!("the stream is still open {seconds} s after the run has ended"))
+}
+
 fn unknown(name: &str) -> Finding {
     if let Some((_, now)) = RETIRED.iter().find(|(old, _)| *old == name) {
         return RETIRED_TYPE.at("/type", format!("{name} is now {now}"));
@@ -164,18 +211,26 @@ fn unknown(name: &str) -> Finding {
     if name == "META" {
         return DRAFT_TYPE.at("/type", "META is a draft");
     }
-    let squeezed = |text: &str| text.replace('_', "").to_ascii_lowercase();
-    let meant = Type::ALL.into_iter().find(|kind| squeezed(kind.name()) == squeezed(name));
+    let word = squeezed(name);
+    let meant = Type::ALL.into_iter().find(|kind| squeezed(kind.name()) == word);
     let message = match meant {
         Some(kind) => format!("{} is not known; {} is meant", quote(name), kind.name()),
+        None if matches!(&*word, "runcancelled" | "runcanceled") => {
+            format!("{} is not known; RUN_FINISHED with outcome cancelled is meant", quote(name))
+        }
         None => format!("{} is not known", quote(name)),
     };
     UNKNOWN_TYPE.at("/type", message)
 }
 
+/// A name without what producers write differently: case and separators.
+fn squeezed(name: &str) -> String {
+    name.replace(['_', '-', '.', ' '], "").to_ascii_lowercase()
+}
+
 /// The finding for something that does not fit.
 pub(super) fn finding(kind: Type, issue: Issue) -> Finding {
-    let Issue { what, pointer, message } = issue;
+    let Issue { what, pointer, mut message } = issue;
     let in_patch = match kind {
         Type::StateDelta => pointer.starts_with("/delta/"),
         Type::ActivityDelta => pointer.starts_with("/patch/"),
@@ -191,6 +246,9 @@ pub(super) fn finding(kind: Type, issue: Issue) -> Finding {
         What::Foreign => &UNKNOWN_FIELD,
         What::Member => &UNKNOWN_MEMBER,
     };
+    if what == What::Member && kind == Type::RunFinished && pointer == "/outcome/type" {
+        message.push_str("; clients take the run for a success");
+    }
     rule.at(pointer, message)
 }
 

@@ -30,14 +30,11 @@ fn a_type_in_the_wrong_case_is_recognised() {
 #[test]
 fn old_documents_mislead_in_known_ways() {
     for (message, expected) in [
-        (
-            json!({"type": "STATE_SNAPSHOT", "state": {}}),
-            vec![("AGUI-EVT-10", "/state"), ("AGUI-EVT-05", "/snapshot")],
-        ),
+        (json!({"type": "STATE_SNAPSHOT", "state": {}}), vec![("AGUI-EVT-05", "/state")]),
         (json!({"type": "STATE_DELTA", "delta": {}}), vec![("AGUI-EVT-06", "/delta")]),
         (
             json!({"type": "ACTIVITY_DELTA", "messageId": "a", "activityType": "x", "delta": []}),
-            vec![("AGUI-EVT-10", "/delta"), ("AGUI-EVT-05", "/patch")],
+            vec![("AGUI-EVT-05", "/delta")],
         ),
         (
             json!({"type": "TEXT_MESSAGE_START", "messageId": "m", "role": "tool"}),
@@ -64,6 +61,79 @@ fn old_documents_mislead_in_known_ways() {
             expected.into_iter().map(|(code, pointer)| (code, pointer.to_owned())).collect();
         assert_eq!(codes(&message), expected, "{message}");
     }
+}
+
+#[test]
+fn a_field_under_another_name_is_told_once_and_with_the_right_one() {
+    for (message, place, said) in [
+        (json!({"type": "STATE_DELTA", "patch": []}), "/patch", "\"patch\" is written delta here"),
+        (json!({"type": "RUN_ERROR", "error": "x"}), "/error", "\"error\" is written message here"),
+        (
+            json!({"type": "TEXT_MESSAGE_CONTENT", "message_id": "m", "delta": "x"}),
+            "/message_id",
+            "\"message_id\" is written messageId here",
+        ),
+        (
+            json!({"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": "x", "subagent_run_id": "s"}),
+            "/subagent_run_id",
+            "\"subagent_run_id\" is written subagentRunId here",
+        ),
+        (
+            json!({"type": "MESSAGES_SNAPSHOT", "messages": [
+                {"id": "m", "role": "tool", "content": "x", "tool_call_id": "c"}]}),
+            "/messages/0/tool_call_id",
+            "\"tool_call_id\" is written toolCallId here",
+        ),
+    ] {
+        let [finding] = &event(&message)[..] else { panic!("{message}") };
+        assert_eq!((&*finding.pointer, &*finding.message), (place, said));
+    }
+    let both = json!({"type": "RUN_ERROR", "message": "m", "error": "x"});
+    assert_eq!(event(&both)[0].message, "the field \"error\" is not known here");
+    let none = json!({"type": "TEXT_MESSAGE_CONTENT", "idOfIt": "m", "delta": "x"});
+    assert_eq!(event(&none).len(), 2, "nobody knows what is meant");
+}
+
+#[test]
+fn a_type_that_is_no_text_is_not_called_missing() {
+    for (message, said) in [
+        (json!({"type": 5}), "a string is needed here, this is a number"),
+        (json!({"type": ""}), "the type is empty"),
+        (json!({}), "the type is missing"),
+        (
+            json!({"type": "RUN_CANCELLED"}),
+            "\"RUN_CANCELLED\" is not known; RUN_FINISHED with outcome cancelled is meant",
+        ),
+        (
+            json!({"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "error"}}),
+            "\"error\" is no known type; clients take the run for a success",
+        ),
+    ] {
+        assert_eq!(event(&message)[0].message, said);
+    }
+}
+
+#[test]
+fn a_name_that_stands_twice_is_told_with_its_place() {
+    let text = br#"{"type":"RAW","event":1,"metadata":{"list":[0,{"a":1,"a":2}]}}"#;
+    let found = crate::check::alone(Protocol::Agui, text);
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((finding.rule.code, &*finding.pointer), ("AGUI-EVT-30", "/metadata/list/1/a"));
+}
+
+#[test]
+fn an_answer_is_held_against_what_was_sent() {
+    assert_eq!(answer("text/event-stream; charset=utf-8"), None);
+    assert_eq!(answer("application/vnd.ag-ui.event+proto"), None);
+    let found = answer("application/vnd.ag-ui.event+proto; charset=utf-8");
+    assert_eq!(found.unwrap().rule.code, "AGUI-HTTP-01");
+    let started = json!({"type": "RUN_STARTED", "threadId": "t", "runId": "r"});
+    crate::check::with_document(&started, |document| {
+        assert_eq!(asked(document.root(), "t", "r"), None);
+        let other = asked(document.root(), "t", "s").unwrap();
+        assert_eq!((other.rule.code, &*other.pointer), ("AGUI-HTTP-03", "/runId"));
+        assert_eq!(asked(document.root(), "u", "r").unwrap().pointer, "/threadId");
+    });
 }
 
 #[test]

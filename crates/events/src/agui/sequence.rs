@@ -11,7 +11,7 @@
 
 use super::event::Type;
 use super::step::Step;
-use crate::check::recent::key;
+use crate::check::recent::{key, short};
 use crate::check::rules;
 use crate::check::shape::{quote, text};
 use crate::finding::{Finding, Rule, Severity};
@@ -105,8 +105,12 @@ pub struct Sequence {
     /// Open runs; the last one is the one events belong to.
     open: Vec<Run>,
     ended: Option<Ended>,
+    /// Whether what comes outside a run was told, or is explained by what was: until the next start nothing more is.
+    told: bool,
     /// Whether no two runs may be open at once, of whatever threads.
     single: bool,
+    /// Whether an event came that clients drop.
+    dropped: bool,
     /// How many messages got lost: each excuses one finding.
     lost: usize,
     more: More,
@@ -136,6 +140,11 @@ impl Sequence {
         self.open.iter_mut().for_each(Run::overlook);
     }
 
+    /// An event came that clients drop: it is no part of a run.
+    pub(crate) fn drop_event(&mut self) {
+        self.dropped = true;
+    }
+
     /// Everything wrong with one event, given those before it. Its steps go to `each` until one is wrong.
     pub(crate) fn step<'a>(
         &mut self,
@@ -152,10 +161,13 @@ impl Sequence {
             }
         };
         self.more.event(event);
-        match kind {
+        let admitted = match kind {
             Type::RunStarted => self.start(event, findings),
             Type::RunError => self.fail(findings),
             _ => self.admit(kind, findings),
+        };
+        if !admitted {
+            return;
         }
         let at = self.place(kind, event);
         if let Some(run) = self.open.get_mut(at) {
@@ -183,19 +195,24 @@ impl Sequence {
 
     /// Everything that is wrong because the stream ends here.
     pub fn finish(&mut self) -> Vec<Finding> {
+        let begun = !self.open.is_empty() || self.ended.is_some() || self.lost > 0;
+        let never = self.dropped && !begun;
         let open = std::mem::take(&mut self.open).into_iter().filter(|run| !run.headless);
         open.skip(std::mem::take(&mut self.lost))
             .map(|run| TRUNCATED.at("", format!("the run {} has no end", quote(&run.id))))
+            .chain(never.then(|| FIRST.at("", "no run was started")))
             .chain(self.more.finish())
             .collect()
     }
 
-    fn start(&mut self, event: View<'_>, findings: &mut Vec<Finding>) {
+    fn start(&mut self, event: View<'_>, findings: &mut Vec<Finding>) -> bool {
         let name = |field: &str| text(event, field).map(|text| key(&text)).unwrap_or_default();
         let run = Run::started(name("threadId"), name("runId"));
         let single = self.single;
         let is_over = |open: &Run| open.headless || single || open.thread == run.thread;
-        if self.open.iter().any(|open| !open.headless && is_over(open)) {
+        // The end of a run that is let go here comes after the end of this one.
+        self.told = self.open.iter().any(|open| !open.headless && is_over(open));
+        if self.told {
             let message = if single { "a run" } else { "a run of this thread" };
             findings.push(NESTED.at("/type", format!("{message} is still active")));
         }
@@ -204,26 +221,44 @@ impl Sequence {
             self.open.remove(0);
         }
         self.open.push(run);
+        true
     }
 
-    fn fail(&self, findings: &mut Vec<Finding>) {
+    /// Whether an error is one of a run, or of none that began.
+    fn fail(&mut self, findings: &mut Vec<Finding>) -> bool {
         if self.open.is_empty() && self.ended == Some(Ended::Errored) {
-            findings.push(after(Ended::Errored, Type::RunError));
+            return self.past_end(Ended::Errored, Type::RunError, findings);
         }
+        true
     }
 
-    /// Tells of an event outside any run; where the first run has no start, what follows counts as within it.
-    fn admit(&mut self, kind: Type, findings: &mut Vec<Finding>) {
-        if !self.open.is_empty() {
-            return;
+    /// Tells of the first event after the end of a run. Those that follow it go on as it did: they are left out.
+    fn past_end(&mut self, ended: Ended, kind: Type, findings: &mut Vec<Finding>) -> bool {
+        if self.told && self.lost == 0 {
+            return false;
         }
-        findings.push(match self.ended {
-            Some(ended) => after(ended, kind),
-            None => FIRST.at("/type", format!("the stream begins with {}", kind.name())),
-        });
+        self.told = true;
+        findings.push(after(ended, kind));
+        true
+    }
+
+    /// Whether an event is to be looked at. Tells of one outside any run; where the first run has no start, what follows counts as within it.
+    fn admit(&mut self, kind: Type, findings: &mut Vec<Finding>) -> bool {
+        if !self.open.is_empty() {
+            return true;
+        }
+        if let Some(ended) = self.ended {
+            if !self.past_end(ended, kind, findings) {
+                return false;
+            }
+        } else {
+            findings.push(FIRST.at("/type", format!("the stream begins with {}", kind.name())));
+        }
         if self.ended.is_none() || self.lost > 0 {
+            self.told = false;
             self.open.push(Run::headless());
         }
+        true
     }
 
     /// Which open run an event belongs to.
@@ -233,7 +268,9 @@ impl Sequence {
             return last;
         }
         let belongs = |run: &Run| match kind {
-            Type::RunFinished => text(object, "threadId").as_deref() == Some(&run.thread),
+            Type::RunFinished => {
+                text(object, "threadId").is_some_and(|thread| *short(&thread) == *run.thread)
+            }
             _ => run.knows(kind, object),
         };
         self.open.iter().rposition(belongs).unwrap_or(last)

@@ -51,6 +51,62 @@ fn chunk(id: Option<&str>, owner: Option<&str>) -> Value {
 const CLEAN: [&str; 0] = [];
 
 #[test]
+fn what_follows_an_end_is_told_once_until_the_next_run() {
+    let late = chunk(Some("m"), None);
+    let error = || json!({"type": "RUN_ERROR", "message": "x"});
+    let (begin, end) = (started("t", "r"), finished("t", "r"));
+    let again = [begin.clone(), end.clone(), late.clone(), late.clone(), end.clone()];
+    assert_eq!(play(&again), ["AGUI-SEQ-02"]);
+    assert_eq!(play(&[&again[..], &again[..]].concat()), ["AGUI-SEQ-02"; 2]);
+    let failed = [begin.clone(), error(), error(), late.clone(), error()];
+    assert_eq!(play(&failed), ["AGUI-SEQ-01"]);
+    let many = [vec![begin.clone(), end.clone()], vec![late; 60_000]].concat();
+    assert_eq!(play(&many), ["AGUI-SEQ-02"]);
+    let nested = [begin.clone(), begin, end.clone(), end];
+    assert_eq!(play(&nested), ["AGUI-SEQ-04"]);
+}
+
+#[test]
+fn pieces_under_somebody_elses_tag_are_told_once_for_each_message() {
+    let start = |id: &str| json!({"type": "TEXT_MESSAGE_START", "messageId": id});
+    let piece = |id: &str| json!({"type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": "x", "subagentRunId": "s"});
+    let end = |id: &str| json!({"type": "TEXT_MESSAGE_END", "messageId": id});
+    let events = [
+        vec![start("a"), start("b")],
+        vec![piece("a"); 100],
+        vec![piece("b"); 100],
+        vec![end("a"), end("b")],
+    ];
+    assert_eq!(run(&events.concat()), ["AGUI-SEQ-19"; 2]);
+}
+
+#[test]
+fn what_follows_an_end_reaches_nobody() {
+    let mut sequence = Sequence::default();
+    let mut steps = 0;
+    let events = [started("t", "r"), finished("t", "r"), chunk(Some("m"), None), chunk(None, None)];
+    for event in &events {
+        crate::check::with_document(event, |document| {
+            let kind = text(document.root(), "type").and_then(|name| Type::parse(&name)).unwrap();
+            sequence.step(kind, document.root(), &mut Vec::new(), &mut |_| steps += 1);
+        });
+    }
+    assert_eq!(steps, 2);
+}
+
+#[test]
+fn a_stream_without_any_run_is_told_at_its_end() {
+    let mut checker = crate::check::Checker::new(crate::event::Protocol::Agui);
+    assert_eq!(checker.finish(), [], "nothing came");
+    for _ in 0..2 {
+        checker.value(&json!({"type": "RunStarted", "threadId": "t", "runId": "r"}));
+    }
+    let found = checker.finish();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].rule.code, &*found[0].message), ("AGUI-SEQ-03", "no run was started"));
+}
+
+#[test]
 fn runs_of_several_threads_may_overlap_in_one_recording() {
     let text = |kind: &str, id: &str| json!({"type": format!("TEXT_MESSAGE_{kind}"), "messageId": id, "delta": ""});
     let events = [
@@ -178,4 +234,31 @@ fn memory_is_bounded_whatever_a_run_opens() {
         }
     }
     assert!(sequence.open.iter().all(|run| run.size() <= 6 * 16_384 + 4096));
+}
+
+#[test]
+fn long_ids_are_ids() {
+    let long = "s".repeat(500);
+    let start = json!({"type": "TEXT_MESSAGE_START", "messageId": "m", "subagentRunId": long});
+    let mut end = json!({"type": "TEXT_MESSAGE_END", "messageId": "m", "subagentRunId": long});
+    assert_eq!(run(&[start.clone(), end.clone()]), CLEAN);
+    end["subagentRunId"] = json!("t".repeat(500));
+    assert_eq!(run(&[start, end]), ["AGUI-SEQ-19"]);
+    let threads = ["a".repeat(200), "b".repeat(200)];
+    let [a, b] = [&threads[0], &threads[1]];
+    let overlapping = [started(a, "1"), started(b, "2"), finished(a, "1"), finished(b, "2")];
+    assert_eq!(play(&overlapping), CLEAN);
+}
+
+#[test]
+fn a_crowd_is_not_blamed_for_being_one() {
+    let step = |kind: &str, n: usize| json!({"type": kind, "stepName": "plan", "subagentRunId": format!("s{n}")});
+    let (begun, ended) =
+        (0..300).map(|n| (step("STEP_STARTED", n), step("STEP_FINISHED", n))).unzip();
+    let (begun, ended): (Vec<_>, Vec<_>) = (begun, ended);
+    assert_eq!(run(&[begun, ended].concat()), CLEAN);
+    let open = |n: usize| json!({"type": "TEXT_MESSAGE_START", "messageId": format!("m{n}")});
+    let more = |n: usize| json!({"type": "TEXT_MESSAGE_CONTENT", "messageId": format!("m{n}"), "delta": ""});
+    let events: Vec<Value> = (0..20_000).map(open).chain((0..20_000).map(more)).collect();
+    assert_eq!(run(&events), CLEAN);
 }

@@ -7,7 +7,7 @@ use super::{
     RESERVED_KEY, SAME_INTERRUPT, USAGE_SUM, USAGE_TWICE, VALUE_TYPE, VERSION, VERSION_MISSING,
 };
 use crate::agui::event::{PROTOCOL_VERSION, Type};
-use crate::check::shape::{quote, says, text};
+use crate::check::shape::{pointer, quote, says, text};
 use crate::finding::Finding;
 use crate::json::View;
 
@@ -189,4 +189,28 @@ fn raw(object: View<'_>) -> Option<Finding> {
     let name = text(object.get("event")?, "type")?;
     let kind = Type::parse(&name)?;
     Some(RAW_EVENT.at("/event/type", format!("{} is an event of AG-UI", kind.name())))
+}
+
+/// Where a name stands, as a pointer.
+pub(super) fn path(root: View<'_>, name: View<'_>) -> String {
+    let place = name.span().start;
+    let mut found = String::new();
+    let mut value = root;
+    loop {
+        let holds = |inner: View<'_>| inner.span().end > place;
+        if let Some((key, inner)) = value.entries().find(|(_, inner)| holds(*inner)) {
+            found.push_str(&pointer(&key.as_str().unwrap_or_default()));
+            if key.span().start == place {
+                return found;
+            }
+            value = inner;
+        } else if let Some((index, inner)) =
+            value.items().enumerate().find(|(_, inner)| holds(*inner))
+        {
+            found.push_str(&pointer(&index.to_string()));
+            value = inner;
+        } else {
+            return found;
+        }
+    }
 }

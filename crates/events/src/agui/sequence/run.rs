@@ -21,7 +21,7 @@ use crate::json::View;
 const ITEMS: usize = 16_384;
 
 /// How many may have a step of the same name open at once.
-const OWNERS: usize = 64;
+const OWNERS: usize = 4_096;
 
 /// Whoever opened an item: a subagent, or the agent itself.
 type Owner = Option<Box<str>>;
@@ -44,6 +44,8 @@ pub(super) struct Run {
     subagents: Ids<Subagent>,
     lanes: Lanes,
     tally: Tally,
+    /// More was open than is remembered, so that nothing is judged any more.
+    blind: bool,
 }
 
 /// What is known of an item, open or not.
@@ -53,8 +55,18 @@ struct Known {
     open: bool,
     /// Of reasoning: whether the span of this id is open. It has the owner of the message.
     span: bool,
-    /// It was continued without a start, which was told: that it does not end either is not told.
-    implied: bool,
+    doubt: Doubt,
+}
+
+/// What was told of an item already, so that what follows from it is not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Doubt {
+    #[default]
+    None,
+    /// It was continued without a start: whose it is is not known, and that it does not end either is not told.
+    Implied,
+    /// It was continued by somebody else: further pieces of theirs are not told.
+    Disputed,
 }
 
 /// What is known of a subagent of this run.
@@ -124,7 +136,11 @@ impl Run {
         let mut lanes = std::mem::take(&mut self.lanes);
         lanes.expand(kind, event, findings, &mut |step, findings| {
             let before = findings.len();
+            self.make_room();
             self.step(&step, findings);
+            if self.blind {
+                findings.truncate(before);
+            }
             if !findings.iter().skip(before).any(is_error) {
                 let at = At { thread: &self.thread, run: &self.id, tally: &mut self.tally };
                 more.step(at, &step, findings);
@@ -132,6 +148,25 @@ impl Run {
             each(&step, findings);
         });
         self.lanes = lanes;
+    }
+
+    /// Forgets what is closed, where there is too much; where too much is open, all of it.
+    fn make_room(&mut self) {
+        let items =
+            [&mut self.messages, &mut self.calls, &mut self.reasoning, &mut self.activities];
+        for items in items {
+            if items.len() >= ITEMS {
+                items.retain(|_, known| known.open || known.span);
+                self.blind |= clear_half(items);
+            }
+        }
+        if self.subagents.len() >= ITEMS {
+            self.subagents.retain(|_, state| *state == Subagent::Active);
+            self.blind |= clear_half(&mut self.subagents);
+        }
+        if self.steps.len() >= ITEMS {
+            self.blind |= clear_half(&mut self.steps);
+        }
     }
 
     fn step(&mut self, step: &Step<'_>, findings: &mut Vec<Finding>) {
@@ -250,7 +285,6 @@ impl Run {
 
     fn open(&mut self, item: Item, id: &str, tag: Option<&str>, findings: &mut Vec<Finding>) {
         let items = self.items_mut(item);
-        make_room(items);
         let known = items.entry(key(id)).or_insert_with(|| Known::of(tag.map(key)));
         findings.extend(reopened(item, id, known, tag));
         known.set_open(item, true);
@@ -264,17 +298,16 @@ impl Run {
         findings: &mut Vec<Finding>,
     ) {
         let parent = opener.parent.as_deref().and_then(|id| self.messages.get(&key(id)));
-        let parent = parent.filter(|parent| !parent.implied);
+        let parent = parent.filter(|parent| parent.doubt != Doubt::Implied);
         let parent_owner = parent.map(|parent| parent.owner.clone());
         if let (Some(owner), Some(tag)) = (&parent_owner, tag)
-            && owner.as_deref() != Some(tag)
+            && owner.as_deref() != Some(&*short(tag))
         {
             findings.push(CALL_OWNER.at(
                 "/subagentRunId",
                 format!("the parent message was not opened by {}", quote(tag)),
             ));
         }
-        make_room(&mut self.calls);
         let inherited = || tag.map(key).or_else(|| parent_owner.clone().flatten());
         let known = self.calls.entry(key(id)).or_insert_with(|| Known::of(inherited()));
         findings.extend(reopened(Item::Tool, id, known, tag));
@@ -298,7 +331,12 @@ impl Run {
         let items = self.items_mut(item);
         match items.get_mut(&*short(id)) {
             Some(known) if known.is_open(item) => {
-                findings.extend(disagrees(Some(known), tag));
+                if let Some(finding) = disagrees(Some(known), tag)
+                    && known.doubt == Doubt::None
+                {
+                    known.doubt = Doubt::Disputed;
+                    findings.push(finding);
+                }
                 known.set_open(item, !ends);
             }
             known => {
@@ -306,9 +344,10 @@ impl Run {
                 findings.push(not_open(item).at(pointer, no_open(item.name(), id)));
                 if let (Some(known), false) = (known, ends) {
                     known.set_open(item, true);
-                    known.implied = true;
+                    known.doubt = Doubt::Implied;
                 } else if !ends {
-                    let implied = Known { open: true, implied: true, ..Known::of(tag.map(key)) };
+                    let implied =
+                        Known { open: true, doubt: Doubt::Implied, ..Known::of(tag.map(key)) };
                     items.insert(key(id), implied);
                 }
             }
@@ -343,14 +382,13 @@ impl Run {
         let Some(name) = id_in(event, "stepName") else {
             return;
         };
-        if self.steps.len() >= ITEMS {
-            self.steps.clear();
-        }
         let owners = self.steps.entry(name).or_default();
         if owners.contains(&tag) {
             findings.push(STEP_OPEN.at("/stepName", "the step is open already"));
         } else if owners.len() < OWNERS {
             owners.push(tag);
+        } else {
+            self.blind = true;
         }
     }
 
@@ -391,14 +429,8 @@ impl Run {
         findings.push(SUBAGENT_AGAIN.at("/subagentRunId", message));
     }
 
-    /// Remembers how a subagent is; gives how it was. What has ended is forgotten where there is too much.
+    /// Remembers how a subagent is; gives how it was.
     fn note(&mut self, id: Box<str>, state: Subagent) -> Option<Subagent> {
-        if self.subagents.len() >= ITEMS {
-            self.subagents.retain(|_, state| *state == Subagent::Active);
-        }
-        if self.subagents.len() >= ITEMS {
-            self.subagents.clear();
-        }
         self.subagents.insert(id, state)
     }
 
@@ -411,7 +443,9 @@ impl Run {
             }
         }
         let open = |items: &Ids<Known>, item: Item| -> Vec<Box<str>> {
-            let left = items.iter().filter(|(_, known)| known.is_open(item) && !known.implied);
+            let left = items
+                .iter()
+                .filter(|(_, known)| known.is_open(item) && known.doubt != Doubt::Implied);
             left.map(|(id, _)| id.clone()).collect()
         };
         let active = self.subagents.iter().filter(|(_, state)| **state == Subagent::Active);
@@ -435,20 +469,17 @@ impl Run {
     }
 }
 
-/// Forgets what is closed, where there is too much; if all is open, nothing more is judged of the rest.
-fn make_room(items: &mut Ids<Known>) {
-    if items.len() < ITEMS {
-        return;
-    }
-    items.retain(|_, known| known.open || known.span);
-    if items.len() >= ITEMS {
+/// Clears what has not become much smaller; whether it did.
+fn clear_half<V>(items: &mut Ids<V>) -> bool {
+    let crowded = items.len() > ITEMS / 2;
+    if crowded {
         items.clear();
     }
+    crowded
 }
 
 /// Records whose an item is from now on.
 fn own(items: &mut Ids<Known>, id: Box<str>, owner: Owner) {
-    make_room(items);
     items.entry(id).or_default().owner = owner;
 }
 
@@ -463,9 +494,10 @@ fn reopened(item: Item, id: &str, known: &Known, tag: Option<&str>) -> Option<Fi
 /// A tag that is not that of whoever opened the item.
 fn disagrees(known: Option<&Known>, tag: Option<&str>) -> Option<Finding> {
     // Whose an item is whose start is missing is not known.
-    let known = known.filter(|known| !known.implied)?;
+    let known = known.filter(|known| known.doubt != Doubt::Implied)?;
     let owner = known.owner.as_deref();
-    (tag.is_some() && owner != tag).then(|| OWNER.at("/subagentRunId", owned_by(owner)))
+    let tag = short(tag?);
+    (owner != Some(&*tag)).then(|| OWNER.at("/subagentRunId", owned_by(owner)))
 }
 
 fn is_error(finding: &Finding) -> bool {

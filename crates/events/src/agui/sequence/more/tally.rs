@@ -150,9 +150,9 @@ impl Tally {
         if named.is_empty() {
             // Nothing to compare with.
         } else if let Some(id) = named.difference(&pending).next() {
-            findings.push(PENDING.at(pointer, format!("{} is not pending", quote(id))));
+            findings.push(PENDING.at(pointer, format!("{} is named and not pending", quote(id))));
         } else if let Some(id) = pending.difference(&named).next() {
-            findings.push(PENDING.at(pointer, format!("{} is pending, too", quote(id))));
+            findings.push(PENDING.at(pointer, format!("{} is pending and not named", quote(id))));
         }
         if !self.suspended {
             return;
