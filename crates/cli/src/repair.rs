@@ -120,10 +120,7 @@ impl Work<'_> {
                     None if count > 0 => break,
                     None => match framing.end() {
                         Some((framed, _)) => framed,
-                        None => {
-                            self.tell_frames(&framing)?;
-                            return Ok(None);
-                        }
+                        None => return self.tell_frames(&framing).map(|()| None),
                     },
                 };
                 for (_, message) in each(framed, several).filter_map(unwrapped) {

@@ -392,6 +392,10 @@ impl Live {
 
 impl Read for Live {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Whoever told us to stop has said so once, and is not asked again.
+        if self.heard.stopped.get() {
+            return Ok(0);
+        }
         while self.left.is_empty() {
             let wait = self.wait();
             let Self { runtime, body, time_up, interrupt, .. } = self;

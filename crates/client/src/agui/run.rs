@@ -170,8 +170,9 @@ impl Run {
         match &applied {
             Ok(event) if self.asked.is_some() && event.json.contains("RUN_STARTED") => {
                 let begun = event.value();
-                let is_asked = |asked: &mut String| begun["runId"] == asked.as_str();
-                self.asked.take_if(|asked| begun["type"] == "RUN_STARTED" && is_asked(asked));
+                let says = |name: &str, word: &str| begun.get(name).is_some_and(|it| it == word);
+                let is_start = says("type", "RUN_STARTED");
+                self.asked.take_if(|asked| is_start && says("runId", asked));
             }
             Ok(_) => {}
             Err(_) => {

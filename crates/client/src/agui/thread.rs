@@ -112,7 +112,8 @@ impl Thread {
         // Activities are the client's own, and not sent.
         let messages =
             self.last.reducer().messages().filter(|message| message.role() != "activity");
-        let messages: Value = messages.map(|message| message.to_value()).collect();
+        let messages: Value =
+            messages.map(banister_events::agui::reduce::Message::to_value).collect();
         input.messages = serde_json::from_value(messages)?;
         input.messages.extend(self.said.iter().cloned());
         input.state = Some(self.state().clone());

@@ -2,7 +2,7 @@
 //!
 //! The line between error and warning is the protocol's own: a malformed value on a known field ends the run (error),
 //! what is not recognised is dropped or stripped and the run goes on (warning). So is a must that clients do not look
-//! at. Codes with SSE are about frames, which only bytes show ([`frames`]), those with HTTP about the answer that brings
+//! at. Codes with SSE are about frames, which only bytes show (`frames`), those with HTTP about the answer that brings
 //! them, which only a live exchange shows ([`answer`], [`asked`], [`lingers`]).
 
 use super::encoding::{self, Encoding};

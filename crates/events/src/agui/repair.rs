@@ -1,10 +1,15 @@
 //! The nearest stream that a client runs clean, and what was changed to get there.
 //!
 //! What is right passes byte for byte. What is missing and says nothing new is added: ends, starts, ids. What cannot
-//! stand is changed as little as possible; what cannot be read as the event it wants to be goes on inside a `RAW`
-//! event, so that nothing is lost. The end of a run is held back until the next run or the end of the stream, so that
-//! what came after it finds its place before it. A run that never ended ends with `RUN_ERROR`: repair never claims a
-//! success that nobody reported.
+//! stand is changed as little as possible, and an event that no longer says all it said carries what it was in
+//! `rawEvent`; what cannot be read as the event it wants to be goes on inside a `RAW` event. So nothing is lost.
+//!
+//! The end of a run is held back until the next run or the end of the stream, so that what came after it finds its
+//! place before it, and of several ends the strictest is the end. What comes before any run is held back as well, up to
+//! a bound, until a run starts or ends. A run that never ended, or ended with an outcome that is not known, ends with
+//! `RUN_ERROR`: repair never claims a success that nobody reported.
+//!
+//! Runs of several threads at once do not become one: what cannot stand in one stream is not taken apart into several.
 //!
 //! ```
 //! use banister_events::agui::repair::Repairer;
@@ -22,26 +27,41 @@
 //! assert_eq!(repairer.changes()[0].rule.code, "AGUI-SEQ-24");
 //! ```
 
-use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
-use super::check::{self, JSON, TYPE, UNKNOWN_TYPE};
-use super::enforce::{Boundary, Enforced};
+use serde_json::{Value, json};
+
+use super::check::{JSON, MALFORMED};
+use super::enforce::Boundary;
 use super::event::{PROTOCOL_VERSION, Type};
 use super::expand::Lanes;
 use super::sequence::{
     AFTER_ERROR, AFTER_FINISH, FIRST, NESTED, OPEN_AT_FINISH, OTHER_RUN, TRUNCATED,
 };
+use crate::check::recent::{Seed, key};
 use crate::check::shape::{Known, quote};
 use crate::finding::Rule;
 use crate::frame;
-use crate::json::Parser;
+use event::{Event, short};
+use read::{Sight, cut_off, sight};
 use state::{Conflict, State};
 
+mod event;
 mod fields;
+mod inside;
+mod names;
+mod outcome;
+mod read;
 mod state;
 
 /// How often one event is changed before it is given up.
 const TRIES: usize = 16;
+
+/// How many messages, and how many bytes of them, wait for a run to start.
+const WAITING: (usize, usize) = (1_000, 1024 * 1024);
+
+/// How many threads and runs are told apart.
+const RUNS: usize = 10_000;
 
 /// Something that was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +70,8 @@ pub struct Change {
     pub message: u64,
     /// The rule that was broken.
     pub rule: &'static Rule,
-    /// What was done about it.
+    /// What was added, removed, moved, renamed, replaced or put into a `RAW` event, with values old and new, shortened.
+    /// Places are those in the message that came.
     pub what: String,
 }
 
@@ -61,6 +82,10 @@ pub struct Repairer {
     known: Known,
     lanes: Lanes,
     state: State,
+    /// Every thread and run that started, by which field it was named in.
+    runs: HashSet<(&'static str, Box<str>), Seed>,
+    /// What came before any run, with its number.
+    waiting: Vec<(u64, Vec<u8>)>,
     /// The end of the run, which is not told yet; a late error may follow it.
     held: Vec<Event>,
     number: u64,
@@ -69,57 +94,22 @@ pub struct Repairer {
     out: Vec<Vec<u8>>,
 }
 
-/// An event on its way out.
-#[derive(Debug, Clone)]
-struct Event {
-    kind: Type,
-    fields: Map<String, Value>,
-    /// What came, while it is still that.
-    bytes: Option<Vec<u8>>,
-}
-
-impl Event {
-    fn made(kind: Type, fields: Value) -> Self {
-        let mut all = Map::new();
-        all.insert("type".into(), kind.name().into());
-        if let Value::Object(fields) = fields {
-            all.extend(fields);
-        }
-        Self { kind, fields: all, bytes: None }
-    }
-
-    fn with(mut self, name: &str, value: Option<impl Into<Value>>) -> Self {
-        if let Some(value) = value {
-            self.set(name, value);
-        }
-        self
-    }
-
-    fn text(&self, name: &str) -> Option<&str> {
-        self.fields.get(name).and_then(Value::as_str)
-    }
-
-    fn set(&mut self, name: &str, value: impl Into<Value>) {
-        self.fields.insert(name.into(), value.into());
-        self.bytes = None;
-    }
-
-    fn remove(&mut self, name: &str) -> Option<Value> {
-        self.bytes = None;
-        self.fields.shift_remove(name)
-    }
-
-    fn into_bytes(self) -> Vec<u8> {
-        self.bytes.unwrap_or_else(|| Value::Object(self.fields).to_string().into_bytes())
-    }
-}
-
 impl Repairer {
     /// What becomes of the next message: events, none, one or several.
     pub fn message(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.number += 1;
-        if let Some(event) = self.read(bytes) {
-            self.place(event);
+        let decides = |sight: Sight| {
+            let Sight::Object(Some(kind)) = sight else { return false };
+            matches!(kind, Type::RunStarted | Type::RunFinished | Type::RunError)
+        };
+        if self.state.run.is_some() || decides(sight(bytes)) {
+            self.take(bytes);
+        } else {
+            self.waiting.push((self.number, bytes.to_vec()));
+            let size: usize = self.waiting.iter().map(|(_, bytes)| bytes.len()).sum();
+            if self.waiting.len() > WAITING.0 || size > WAITING.1 {
+                self.stop_waiting();
+            }
         }
         std::mem::take(&mut self.out)
     }
@@ -127,17 +117,16 @@ impl Repairer {
     /// A message could not be cut out of the stream.
     pub fn unframed(&mut self, error: frame::Error) {
         self.number += 1;
-        self.tell(&JSON, format!("left out: {error}"));
+        self.tell(&JSON, format!("removed a message that cannot be read: {error}"));
     }
 
     /// What is missing at the end of the stream.
     pub fn finish(&mut self) -> Vec<Vec<u8>> {
         self.number += 1;
+        self.stop_waiting();
         if self.state.run.is_some() && self.held.is_empty() {
             self.tell(&TRUNCATED, "added RUN_ERROR, as the run has no end");
-            let error =
-                json!({ "message": "the stream ended before the run did", "code": "truncated" });
-            self.held.push(Event::made(Type::RunError, error));
+            self.held.push(cut_off("the stream ended before the run did"));
         }
         self.settle();
         std::mem::take(&mut self.out)
@@ -157,53 +146,10 @@ impl Repairer {
         format!("repaired-{}", self.made_up)
     }
 
-    /// The event that a message is or can be made into; none where there is nothing to keep.
-    fn read(&mut self, bytes: &[u8]) -> Option<Event> {
-        let mut parser = Parser::default();
-        let Ok(document) = parser.parse(bytes) else {
-            self.tell(&JSON, "left out a message that is not JSON");
-            return None;
-        };
-        let original = document.root().to_value();
-        let Value::Object(fields) = &original else {
-            self.tell(&JSON, "put what is no object into a RAW event");
-            return Some(raw(&original));
-        };
-        let fields = fields.clone();
-        let name = fields.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if name.is_empty() {
-            self.tell(&TYPE, "put an object without type into a RAW event");
-            return Some(raw(&original));
+    fn take(&mut self, bytes: &[u8]) {
+        if let Some(event) = self.read(bytes) {
+            self.place(event);
         }
-        let mut findings = Vec::new();
-        match check::event(&document, &mut self.boundary, &mut self.known, &mut findings) {
-            Enforced::Whole(kind) => {
-                return Some(Event { kind, fields, bytes: Some(bytes.to_vec()) });
-            }
-            Enforced::Changed(kind, bytes) => {
-                for finding in findings {
-                    let place = if finding.pointer.is_empty() { "/" } else { &finding.pointer };
-                    self.tell(finding.rule, format!("brought up to date or taken out: {place}"));
-                }
-                let fields = serde_json::from_slice(&bytes).ok()?;
-                return Some(Event { kind, fields, bytes: Some(bytes) });
-            }
-            Enforced::Fatal => {}
-            Enforced::Dropped => {
-                let Some(kind) = fields::meant(&name) else {
-                    self.tell(&UNKNOWN_TYPE, format!("put {} into a RAW event", quote(&name)));
-                    return Some(raw(&original));
-                };
-                self.tell(&UNKNOWN_TYPE, format!("{} became {}", quote(&name), kind.name()));
-                let mut event = Event { kind, fields, bytes: None };
-                event.set("type", kind.name());
-                return Some(self.mend(event, &original));
-            }
-        }
-        let kind = Type::parse(&name).or_else(|| fields::successor(&name))?;
-        let mut event = Event { kind, fields, bytes: None };
-        event.set("type", kind.name());
-        Some(self.mend(event, &original))
     }
 
     /// Events in their order: runs begin, and end last.
@@ -213,79 +159,147 @@ impl Repairer {
             Type::RunFinished | Type::RunError => return self.end(event),
             _ => {}
         }
-        if let Some(held) = self.held.last().map(|held| held.kind) {
-            let rule = if held == Type::RunError { &AFTER_ERROR } else { &AFTER_FINISH };
-            self.tell(rule, format!("moved {} before {}", event.kind.name(), held.name()));
-        }
         if self.state.run.is_none() {
             self.begin(None);
         }
+        if let Some(held) = self.held.last().map(|held| held.kind) {
+            let rule = after(held);
+            self.tell(rule, format!("moved {} before {}", event.kind.name(), held.name()));
+        }
         self.admit(event, 0);
     }
 
-    /// A run that nobody started begins.
-    fn begin(&mut self, end: Option<&Event>) {
-        let id = |name: &str| end.and_then(|end| end.text(name)).map(str::to_owned);
-        let thread = id("threadId").unwrap_or_else(|| self.make_up());
-        let run = id("runId").unwrap_or_else(|| self.make_up());
-        self.tell(&FIRST, "added RUN_STARTED");
-        let fields =
-            json!({ "threadId": thread, "runId": run, "protocolVersion": PROTOCOL_VERSION });
-        self.start(Event::made(Type::RunStarted, fields));
+    /// What waits for a run gets one that nobody started; where nothing of it is an event, there is nothing to tell.
+    fn stop_waiting(&mut self) {
+        if self.waiting.iter().any(|(_, bytes)| sight(bytes) != Sight::Noise) {
+            return self.begin(None);
+        }
+        let now = self.number;
+        for (number, _) in std::mem::take(&mut self.waiting) {
+            self.number = number;
+            self.tell(&JSON, "removed a message that is no event, as none came before it");
+        }
+        self.number = now;
     }
 
-    fn start(&mut self, event: Event) {
+    /// A run that nobody started begins; its end may have told its name.
+    fn begin(&mut self, end: Option<&Event>) {
+        let id = |name: &str| end.and_then(|end| end.said(name)).map(str::to_owned);
+        let thread = id("threadId").unwrap_or_else(|| self.make_up());
+        let run = id("runId").unwrap_or_else(|| self.make_up());
+        self.tell(&FIRST, format!("added RUN_STARTED of run {}", quote(&run)));
+        let fields =
+            json!({ "threadId": thread, "runId": run, "protocolVersion": PROTOCOL_VERSION });
+        self.open(Event::made(Type::RunStarted, fields));
+    }
+
+    /// A run starts, and what waited for it follows.
+    fn open(&mut self, event: Event) {
         let name = |name: &str| event.text(name).unwrap_or_default().to_owned();
         let run = (name("threadId"), name("runId"));
-        if !self.held.is_empty() {
-            self.settle();
-        } else if self.state.run.as_ref() == Some(&run) {
-            self.tell(&NESTED, "left out a second RUN_STARTED of the same run");
-            return;
-        } else if self.state.run.is_some() {
-            self.tell(&NESTED, "added RUN_ERROR, as the run before has no end");
-            let message = "another run started before this one ended";
-            let error = json!({ "message": message, "code": "truncated" });
-            self.held.push(Event::made(Type::RunError, error));
-            self.settle();
+        if self.runs.len() < RUNS {
+            self.runs.extend([("threadId", key(&run.0)), ("runId", key(&run.1))]);
         }
         self.state = State::of(run);
         self.admit(event, 0);
+        let now = self.number;
+        for (number, bytes) in std::mem::take(&mut self.waiting) {
+            self.number = number;
+            self.take(&bytes);
+        }
+        self.number = now;
+    }
+
+    fn start(&mut self, event: Event) {
+        let run = (event.text("threadId"), event.text("runId"));
+        let current = self.state.run.as_ref().map(|(thread, run)| (Some(&**thread), Some(&**run)));
+        if !self.held.is_empty() {
+            self.settle();
+        } else if current == Some(run) {
+            return self.leave_out(&NESTED, event);
+        } else if current.is_some() {
+            self.tell(&NESTED, "added RUN_ERROR, as the run before has no end");
+            self.held.push(cut_off("another run started before this one ended"));
+            self.settle();
+        }
+        if !self.waiting.is_empty() {
+            let count = self.waiting.len();
+            self.tell(&FIRST, format!("moved RUN_STARTED before {count} messages"));
+        }
+        self.open(event);
     }
 
     fn end(&mut self, mut event: Event) {
-        let held = self.held.last().map(|held| held.kind);
-        match (held, event.kind) {
-            (Some(Type::RunError), _) => {
-                self.tell(&AFTER_ERROR, format!("left out a second end, {}", event.kind.name()));
-                return;
-            }
-            (Some(_), Type::RunFinished) => {
-                self.tell(&AFTER_FINISH, "left out a second RUN_FINISHED");
-                return;
-            }
-            (None, Type::RunFinished) if self.state.run.is_none() => self.begin(Some(&event)),
-            _ => {}
+        if let Some(other) = self.other_run(&event) {
+            let what = format!("put {} of {other} into a RAW event", event.kind.name());
+            self.tell(&OTHER_RUN, what);
+            return self.admit(event.into_raw(), 0);
+        }
+        // An error alone needs no run, unless something has to go beside it.
+        let alone = event.kind == Type::RunError
+            && self.waiting.is_empty()
+            && self.held.is_empty()
+            && event.clone().keep().is_none();
+        if self.state.run.is_none() && !alone {
+            self.begin(Some(&event));
         }
         if let (Type::RunFinished, Some((thread, run))) = (event.kind, self.state.run.clone()) {
             for (name, started) in [("threadId", thread), ("runId", run)] {
                 if event.text(name) != Some(&started) {
-                    self.tell(&OTHER_RUN, format!("{name} became that of RUN_STARTED"));
+                    let old = event.fields.get(name).map(short).unwrap_or_default();
+                    let new = quote(&started);
+                    self.tell(
+                        &OTHER_RUN,
+                        format!("replaced {name} {old} of RUN_FINISHED by {new}"),
+                    );
                     event.set(name, started);
                 }
             }
         }
-        // A late error is legal: the run is over, then it failed.
-        self.held.push(event);
+        let Some(held) = self.held.last() else {
+            return self.held.push(event);
+        };
+        let (first, second) = (held.kind.name(), event.kind.name());
+        if held.kind == Type::RunFinished && event.kind == Type::RunError && !event.invented {
+            // A late error is legal: the run is over, then it failed.
+            self.held.push(event);
+        } else if strictness(&event) > strictness(held) {
+            let rule = after(held.kind);
+            let what =
+                format!("replaced the end, {first}, by a stricter {second}; it is in a RAW event");
+            self.tell(rule, what);
+            let milder = self.held.pop();
+            self.held.push(event);
+            if let Some(milder) = milder {
+                self.admit(milder.into_raw(), 0);
+            }
+        } else {
+            let rule = after(held.kind);
+            self.tell(rule, format!("put a second end, {second}, into a RAW event before {first}"));
+            self.admit(event.into_raw(), 0);
+        }
+    }
+
+    /// The thread or run that an end names, where it is not the one that is open but another that is known.
+    fn other_run(&self, event: &Event) -> Option<String> {
+        let (thread, run) = self.state.run.as_ref()?;
+        [("runId", run), ("threadId", thread)].into_iter().find_map(|(name, current)| {
+            let said = event.said(name).filter(|said| said != current)?;
+            // Where there are too many to know, none is taken for another.
+            let known = self.runs.len() >= RUNS || self.runs.contains(&(name, key(said)));
+            known.then(|| format!("{name} {}", quote(said)))
+        })
     }
 
     /// Tells the end of the run that was held back, after whatever is open.
     fn settle(&mut self) {
-        let ends = std::mem::take(&mut self.held);
+        let mut ends = std::mem::take(&mut self.held);
+        for beside in ends.iter_mut().filter_map(Event::keep).collect::<Vec<_>>() {
+            self.admit(beside, 0);
+        }
         if let Some(end) = ends.first().filter(|end| end.kind == Type::RunFinished) {
-            let outcome = end.fields.get("outcome").and_then(|outcome| outcome.get("type"));
-            let outcome = outcome.and_then(Value::as_str).unwrap_or("success").to_owned();
-            for closing in self.state.closings(&outcome, &self.lanes) {
+            let waits = outcome_of(end) == "interrupt";
+            for closing in self.state.closings(waits, &self.lanes) {
                 let what =
                     closing.fields.values().nth(1).and_then(Value::as_str).unwrap_or_default();
                 let what = format!("added {} for {}", closing.kind.name(), quote(what));
@@ -301,43 +315,80 @@ impl Repairer {
 
     /// Lets an event out once nothing stands against it any more.
     fn admit(&mut self, mut event: Event, depth: usize) {
+        let mut beside = None;
         for _ in 0..TRIES {
+            beside = event.keep().or(beside);
             match self.state.conflict(&event, &self.lanes) {
                 Conflict::None { lanes, steps } => {
                     self.lanes = lanes;
                     self.state.apply(&event, steps);
-                    self.out.push(event.into_bytes());
-                    return;
+                    let beside = beside.map(|event| event.to_bytes());
+                    let event = (event.kind, event.to_bytes());
+                    // Nothing comes before the start of a run, nor after its end.
+                    let (first, last) = match event {
+                        (Type::RunStarted, bytes) => (Some(bytes), beside),
+                        (_, bytes) => (beside, Some(bytes)),
+                    };
+                    return self.out.extend(first.into_iter().chain(last));
                 }
-                Conflict::LeaveOut(rule) => {
-                    self.tell(rule, format!("left out {}", event.kind.name()));
-                    return;
-                }
+                Conflict::LeaveOut(rule) => return self.leave_out(rule, event),
                 Conflict::Remove(rule, name) => {
-                    self.tell(rule, format!("took {name} out of {}", event.kind.name()));
+                    let old = event.fields.get(name).map(short).unwrap_or_default();
+                    self.tell(rule, format!("removed {name} {old} of {}", event.kind.name()));
                     event.remove(name);
                 }
                 Conflict::Set(rule, name, value) => {
                     let value = value.unwrap_or_else(|| self.make_up());
-                    let what = format!("{name} of {} became {}", event.kind.name(), quote(&value));
+                    let (kind, new) = (event.kind.name(), quote(&value));
+                    let what = match event.fields.get(name) {
+                        Some(old) => format!("replaced {name} {} of {kind} by {new}", short(old)),
+                        None => format!("added {name} {new} to {kind}"),
+                    };
                     self.tell(rule, what);
                     event.set(name, value);
                 }
                 Conflict::Before(rule, before) if depth < TRIES => {
-                    self.tell(rule, format!("added {}", before.kind.name()));
+                    let id = before.fields.values().nth(1).and_then(Value::as_str);
+                    let id = quote(id.unwrap_or_default());
+                    self.tell(rule, format!("added {} for {id}", before.kind.name()));
                     self.admit(*before, depth + 1);
                 }
                 Conflict::Before(..) => break,
             }
         }
-        self.tell(&UNKNOWN_TYPE, format!("put {} into a RAW event", event.kind.name()));
-        self.out.push(raw(&Value::Object(event.fields)).into_bytes());
+        self.tell(&MALFORMED, format!("put {} into a RAW event", event.kind.name()));
+        self.out.push(event.into_raw().to_bytes());
+    }
+
+    /// An event that cannot be there; what it says besides is kept.
+    fn leave_out(&mut self, rule: &'static Rule, event: Event) {
+        let name = event.kind.name();
+        if event.is_bare() {
+            return self.tell(rule, format!("removed {name}, which cannot be there"));
+        }
+        self.tell(rule, format!("put {name} into a RAW event, as it cannot be there"));
+        self.out.push(event.into_raw().to_bytes());
     }
 }
 
-/// Something that is no event as it stands, kept in one.
-fn raw(original: &Value) -> Event {
-    Event::made(Type::Raw, json!({ "event": original }))
+/// The rule that whatever follows an end breaks.
+fn after(end: Type) -> &'static Rule {
+    if end == Type::RunError { &AFTER_ERROR } else { &AFTER_FINISH }
+}
+
+/// How strict an end is: nobody may take a run for better than its strictest end says.
+fn strictness(end: &Event) -> u8 {
+    match end.kind {
+        Type::RunFinished if outcome_of(end) == "success" => 0,
+        Type::RunFinished => 1,
+        _ if end.invented => 2,
+        _ => 3,
+    }
+}
+
+fn outcome_of(end: &Event) -> &str {
+    let outcome = end.fields.get("outcome").and_then(|outcome| outcome.get("type"));
+    outcome.and_then(Value::as_str).unwrap_or("success")
 }
 
 #[cfg(test)]

@@ -63,6 +63,9 @@ impl<V> Recent<V> {
     }
 }
 
+/// The golden ratio in 64 bits: no pattern in ids survives it.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// The messages seen last, by id, with a fingerprint each: about as many as [`IDS`].
 ///
 /// One look costs one line of memory, however long the stream: ids share places four by four, and the newest four of a
@@ -80,7 +83,7 @@ impl Seen {
             self.places.resize(IDS / 4, Default::default());
         }
         // No id is 0, which marks what is free.
-        let id = mix(id, self.seed.0) | 1;
+        let id = mix(mix(id, self.seed.0), GOLDEN) | 1;
         let at = usize::try_from(id >> 32).unwrap_or_default() % self.places.len();
         let place = self.places.get_mut(at)?;
         if let Some((_, known)) = place.iter().find(|(known, _)| *known == id) {

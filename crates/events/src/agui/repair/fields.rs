@@ -1,95 +1,95 @@
 //! What an event lacks or has wrongly, put right from what is known.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Event, Repairer, raw};
-use crate::agui::check::{self, MALFORMED};
-use crate::agui::event::{RETIRED, Type};
+use super::Repairer;
+use super::event::{Event, short};
+use crate::agui::check;
+use crate::agui::event::Type;
 use crate::agui::step::Item;
-use crate::check::shape::{self, Issue, Shape, What};
+use crate::check::shape::{self, Issue, Kind, What};
 use crate::json::Parser;
 
-/// How many faults of one event are put right.
-const FAULTS: usize = 64;
-
-/// The type whose name is written almost like this.
-pub(super) fn meant(name: &str) -> Option<Type> {
-    let squeezed = |text: &str| text.replace(['_', '-', '.', ' '], "").to_ascii_lowercase();
-    Type::ALL.into_iter().find(|kind| squeezed(kind.name()) == squeezed(name))
-}
-
-/// What a retired type is today.
-pub(super) fn successor(name: &str) -> Option<Type> {
-    let (_, new) = RETIRED.iter().find(|(old, _)| *old == name)?;
-    Type::parse(new)
-}
+/// How often an event is looked at again after something in it was put right.
+const PASSES: usize = 16;
 
 impl Repairer {
-    /// The event with everything put right that keeps it from being one; inside a `RAW` event where that fails.
-    pub(super) fn mend(&mut self, mut event: Event, original: &Value) -> Event {
-        for _ in 0..FAULTS {
-            let bytes = Value::Object(event.fields.clone()).to_string().into_bytes();
-            let mut parser = Parser::default();
-            let Ok(document) = parser.parse(&bytes) else { break };
-            let shape = event.kind.shape();
-            let issues = shape::compare(shape, document.root(), &mut self.known);
-            // What is not known may be what is missing, under another name.
-            let order = |issue: &Issue| match issue.what {
-                What::Foreign => 2,
-                What::Missing => 1,
-                _ => 0,
-            };
-            let Some(issue) = issues.into_iter().min_by_key(order) else {
-                return event;
-            };
-            let (rule, pointer) = (check::finding(event.kind, issue.clone()).rule, &issue.pointer);
-            let Some(what) = self.mend_one(&mut event, shape, &issue) else {
-                let name = original.get("type").and_then(Value::as_str).unwrap_or_default();
-                self.tell(rule, format!("put {name} into a RAW event, for {pointer}"));
-                return raw(original);
-            };
-            self.tell(rule, what);
+    /// The event with everything put right that keeps it from being one; as it is where nobody can know how.
+    pub(super) fn mend(&mut self, mut event: Event) -> Result<Event, Event> {
+        if Type::parse(event.text("type").unwrap_or_default()) != Some(event.kind) {
+            event.set("type", event.kind.name());
         }
-        self.tell(&MALFORMED, "put an event into a RAW event");
-        raw(original)
+        for _ in 0..PASSES {
+            let bytes = event.to_bytes();
+            let mut parser = Parser::default();
+            let Ok(document) = parser.parse(&bytes) else { return Err(event) };
+            let kind = event.kind;
+            let mut issues = shape::compare(kind.shape(), document.root(), &mut self.known);
+            // A client takes out what it does not know.
+            issues.retain(|issue| !matches!(issue.what, What::Foreign | What::Member));
+            if issues.is_empty() {
+                return Ok(event);
+            }
+            let mut beyond = Vec::new();
+            let count = issues.len();
+            for issue in issues {
+                let path = issue.pointer.split('/').skip(1);
+                let path: Vec<String> =
+                    path.map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
+                let mended = match path.as_slice() {
+                    [name] => self.mend_field(&mut event, name, &issue),
+                    path => self.mend_inside(&mut event, path, &issue),
+                };
+                if mended.is_none() {
+                    beyond.push((path, issue));
+                }
+                if event.kind != kind {
+                    break;
+                }
+            }
+            // What is beyond mending goes last, so that the places of everything else are those of what came.
+            if beyond.len() == count && event.kind == kind && !self.give_up(&mut event, beyond) {
+                return Err(event);
+            }
+        }
+        Err(event)
     }
 
-    /// Puts one thing right and says how; none where nobody can know how.
-    fn mend_one(&mut self, event: &mut Event, shape: &Shape, issue: &Issue) -> Option<String> {
-        let mut steps = issue.pointer.split('/').skip(1).map(str::to_owned);
-        let name = steps.next()?;
-        let inner = steps.next();
-        let field = shape.fields().find(|field| field.name == name);
-        let Some(field) = field else {
-            event.remove(&name.replace("~1", "/").replace("~0", "~"));
-            return Some(format!("took {name} out"));
-        };
-        if name == "outcome" && event.kind == Type::RunFinished && issue.what != What::Foreign {
-            // Without its outcome the run would be a success.
-            let said = event.remove("outcome").unwrap_or_default();
-            *event = Event::made(
-                Type::RunError,
-                json!({ "message": "the run ended with an outcome that cannot be read",
-                        "code": "malformed_outcome", "rawEvent": { "outcome": said } }),
-            );
-            return Some("RUN_FINISHED became RUN_ERROR, as its outcome cannot be read".to_owned());
+    /// Puts one field right; none where nobody can know how.
+    fn mend_field(&mut self, event: &mut Event, name: &str, issue: &Issue) -> Option<()> {
+        let kind = event.kind;
+        let rule = check::finding(kind, issue.clone()).rule;
+        let field = kind.shape().fields().find(|field| field.name == name)?;
+        let old = event.fields.get(name).cloned();
+        if name == "outcome" && issue.what != What::Null {
+            self.fail(event);
+            return Some(());
         }
-        if !field.required {
-            event.remove(&name);
-            return Some(format!("took {name} out"));
-        }
-        if let Some(index) = inner.and_then(|inner| inner.parse::<usize>().ok()) {
-            // A patch is whole or nothing; what else stands in lists can stand alone.
-            let list = event.fields.get_mut(&name).and_then(Value::as_array_mut);
-            let list = list.filter(|_| matches!(name.as_str(), "messages" | "content"))?;
-            if index < list.len() {
-                list.remove(index);
+        let written = match (&old, &field.kind) {
+            (Some(value @ (Value::Number(_) | Value::Bool(_))), Kind::Text { .. }) => {
+                Some(value.to_string().into())
             }
-            return Some(format!("took entry {index} out of {name}"));
+            (Some(value @ Value::Object(_)), Kind::TextOr(_)) => Some(value.to_string().into()),
+            _ => None,
+        };
+        let new = match written {
+            None if !field.required => None,
+            None => Some(self.guess(event, name)?),
+            written => written,
+        };
+        let what = match (old.as_ref().map(short), new.as_ref().map(short)) {
+            (Some(old), Some(new)) => format!("replaced {name} {old} of {} by {new}", kind.name()),
+            (Some(old), None) => format!("removed {name} {old} of {}", kind.name()),
+            (None, new) => format!("added {name} {} to {}", new.unwrap_or_default(), kind.name()),
+        };
+        self.tell(rule, what);
+        match new {
+            Some(new) => event.set(name, new),
+            None => {
+                event.remove(name);
+            }
         }
-        let value = written(event, &name).or_else(|| self.guess(event, &name))?;
-        event.set(&name, value);
-        Some(format!("gave {name} a value"))
+        Some(())
     }
 
     /// What a required field most likely should have said.
@@ -103,12 +103,15 @@ impl Repairer {
             _ => None,
         };
         Some(match (kind, name) {
-            (_, "delta") if kind != Type::StateDelta => "".into(),
+            (Type::StateDelta, "delta") => return None,
+            // Words that stand somewhere else are not to be taken for none.
+            (_, "delta") if has_other_words(event) => return None,
+            (_, "delta") => "".into(),
             (_, "role") => "reasoning".into(),
-            (Type::StateSnapshot, "snapshot") => event.remove("state")?,
-            (Type::StateDelta, "delta") => event.remove("patch").filter(Value::is_array)?,
-            (Type::ActivityDelta, "patch") => event.remove("delta").filter(Value::is_array)?,
-            (Type::RunError | Type::SubagentError, "message") => reason(event).into(),
+            (Type::RunError | Type::SubagentError, "message") => {
+                event.invented = true;
+                "the agent gave no reason".into()
+            }
             (Type::RunStarted | Type::RunFinished, "threadId" | "runId") => {
                 let run = self.state.run.as_ref().filter(|_| kind == Type::RunFinished);
                 let id = run.map(|(thread, run)| if name == "threadId" { thread } else { run });
@@ -132,21 +135,9 @@ impl Repairer {
     }
 }
 
-/// A number or an object where a text should stand, as text.
-fn written(event: &Event, name: &str) -> Option<Value> {
-    match event.fields.get(name)? {
-        value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string().into()),
-        value @ Value::Object(_) if name == "content" || name == "delta" => {
-            let text = event.kind == Type::ToolCallResult || event.kind == Type::ToolCallArgs;
-            text.then(|| value.to_string().into())
-        }
-        _ => None,
-    }
-}
-
-/// Why a run failed, in fields that other producers use for it.
-fn reason(event: &mut Event) -> String {
-    let error = event.remove("error").unwrap_or_default();
-    let said = error.as_str().or_else(|| error.get("message").and_then(Value::as_str));
-    said.unwrap_or("the agent gave no reason").to_owned()
+/// Whether an event says something in a field that is not known.
+fn has_other_words(event: &Event) -> bool {
+    let is_known = |name: &str| event.kind.shape().fields().any(|field| field.name == name);
+    let says = |value: &Value| !matches!(value, Value::Null) && value.as_str() != Some("");
+    event.fields.iter().any(|(name, value)| !is_known(name) && says(value))
 }

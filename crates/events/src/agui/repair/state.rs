@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::Event;
+use super::event::Event;
 use crate::agui::event::Type;
 use crate::agui::expand::Lanes;
 use crate::agui::sequence::{
@@ -127,10 +127,7 @@ impl State {
 
     /// The first thing that stands against an event.
     pub(super) fn conflict(&self, event: &Event, lanes: &Lanes) -> Conflict {
-        let bytes = match &event.bytes {
-            Some(bytes) => bytes.clone(),
-            None => Value::Object(event.fields.clone()).to_string().into_bytes(),
-        };
+        let bytes = event.to_bytes();
         let mut parser = Parser::default();
         let Ok(document) = parser.parse(&bytes) else {
             return Conflict::LeaveOut(&AFTER_FINISH);
@@ -366,8 +363,8 @@ impl State {
         }
     }
 
-    /// The events that close whatever is open and does not close by itself.
-    pub(super) fn closings(&self, outcome: &str, lanes: &Lanes) -> Vec<Event> {
+    /// The events that close whatever is open and does not close by itself; subagents of a run that waits wait too.
+    pub(super) fn closings(&self, waits: bool, lanes: &Lanes) -> Vec<Event> {
         let mut open: Vec<_> = self.open.iter().collect();
         open.retain(|((item, id), _)| !lanes.holds(*item, id));
         // The innermost first: what was opened last.
@@ -379,16 +376,14 @@ impl State {
         let mut active: Vec<_> =
             self.subagents.iter().filter_map(|(id, since)| Some((since.as_ref()?, id))).collect();
         active.sort_by_key(|(since, _)| std::cmp::Reverse(**since));
-        let subagents = active.into_iter().map(|(_, id)| match outcome {
-            "success" => Event::made(Type::SubagentFinished, json!({ "subagentRunId": id })),
-            "interrupt" => Event::made(
-                Type::SubagentFinished,
-                json!({ "subagentRunId": id, "outcome": { "type": "suspended" } }),
-            ),
-            _ => Event::made(
-                Type::SubagentError,
-                json!({ "subagentRunId": id, "message": "the run was cancelled" }),
-            ),
+        let subagents = active.into_iter().map(|(_, id)| {
+            if waits {
+                let outcome = json!({ "subagentRunId": id, "outcome": { "type": "suspended" } });
+                return Event::made(Type::SubagentFinished, outcome);
+            }
+            let message = "the subagent's end is missing";
+            let error = json!({ "subagentRunId": id, "message": message, "code": "truncated" });
+            Event::made(Type::SubagentError, error)
         });
         items.chain(steps).chain(subagents).collect()
     }
