@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 
 import { run as execute, step as tell, target } from '../lib/gateway.mjs';
 import {
@@ -101,6 +102,9 @@ async function repair(input) {
   return { events, stderr };
 }
 
+/** A type that is almost right is made right, so that an event which clients drop does something. */
+const MISSPELT = /^shape\/unknown type (text_message_start|TextMessageStart) /;
+
 /** All streams of the corpus that JSON can hold, repaired, go to the client; what it took before comes out as it was. */
 async function corpus(failures) {
   const all = streams().filter(({ gap }) => !gap);
@@ -116,8 +120,9 @@ async function corpus(failures) {
     if (before.verdict === 'reject') mended += 1;
     if (after.verdict !== 'resolve') failures.push(`${stream.name}: ${after.message}\n${lines(events)}`);
     else if (events.length > 0 && !ended(events.map(({ type }) => type))) failures.push(`${stream.name}: no end`);
-    else if (before.verdict === 'resolve' && changes === 0) {
-      assert.deepEqual([after.messages, after.state], [before.messages, before.state], stream.name);
+    else if (before.verdict === 'resolve' && !MISSPELT.test(stream.name)) {
+      const [then, now] = [before, after].map(({ messages, state }) => [stream.minted ? messages.map(({ id, ...rest }) => rest) : messages, state]);
+      if (!isDeepStrictEqual(now, then)) failures.push(`${stream.name}: ${changes} changes made ${JSON.stringify(then)} into ${JSON.stringify(now)}`);
     }
   }
   tell(`${all.length} streams of the corpus run clean when repaired, ${mended} of which did not before`);
