@@ -224,7 +224,7 @@ fn unknown(name: &str) -> Finding {
 }
 
 /// A name without what producers write differently: case and separators.
-fn squeezed(name: &str) -> String {
+pub(super) fn squeezed(name: &str) -> String {
     name.replace(['_', '-', '.', ' '], "").to_ascii_lowercase()
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::agui::check::squeezed;
 use crate::agui::event::{RETIRED, Type};
 use crate::check::shape::quote;
 use crate::json::DEEPEST;
@@ -191,11 +192,7 @@ pub(super) fn kind_of(name: &str) -> Option<Type> {
 
 /// Whether two names differ in case and in what separates their words only.
 pub(super) fn is_alike(one: &str, other: &str) -> bool {
-    let letters = |text: &str| -> Vec<u8> {
-        let letters = text.bytes().filter(|byte| !b"_-. ".contains(byte));
-        letters.map(|byte| byte.to_ascii_lowercase()).collect()
-    };
-    one == other || letters(one) == letters(other)
+    one == other || squeezed(one) == squeezed(other)
 }
 
 /// A value for people: short.
