@@ -6,6 +6,7 @@
 //! | [`handshake`], [`reply`] | the messages that are no events |
 //! | [`check`] | what one message alone can break |
 //! | [`sequence`] | what only the order of messages can break |
+//! | [`voice`] | how one subscriber wants to be spoken to |
 //! | [`read`] | the protocol's events → activities |
 //! | [`mod@write`] | activities → the protocol's events |
 
@@ -15,4 +16,5 @@ pub mod handshake;
 pub mod read;
 pub mod reply;
 pub mod sequence;
+pub mod voice;
 pub mod write;

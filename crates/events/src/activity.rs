@@ -2,13 +2,25 @@
 //!
 //! Readers turn a protocol's events into activities, writers turn activities into a protocol's events. A translation
 //! is one protocol's reader and another's writer; there is no pair-by-pair code.
+//!
+//! An activity says nothing about how it is told: no wording, no frame, no numbering. What the vocabulary has no word
+//! for travels as [`What::Raw`], so that nothing is lost on the way back to the protocol it came from.
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::event::Protocol;
+
+mod action;
 #[cfg(test)]
 pub(crate) mod arbitrary;
+mod ask;
+
+pub use action::{Action, ActionKind, Decision, Gate, Risk, Status};
+pub use ask::{Answer, Ask, AskKind, Asks, Choice, Outcome, Refusal, Reply, ResponseKind};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,7 +28,7 @@ pub struct Activity {
     /// Where in the record it stands: ids that leave are derived from this.
     pub origin: Origin,
     /// Who did it, and in which surroundings.
-    pub context: Context,
+    pub context: Arc<Context>,
     /// What happened.
     pub what: What,
 }
@@ -25,7 +37,7 @@ pub struct Activity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Banister's session id.
-    pub session: String,
+    pub session: Arc<str>,
     /// The record's number in its session.
     pub seq: u64,
     /// When it was recorded.
@@ -34,6 +46,7 @@ pub struct Origin {
 
 /// Who did it, and in which surroundings. Everything but the agent's slug may be unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Context {
     /// The agent's short name, such as `claude`.
     pub agent: String,
@@ -41,10 +54,12 @@ pub struct Context {
     pub agent_name: Option<String>,
     /// The agent's version.
     pub agent_version: Option<String>,
-    /// The agent's own id of the session.
+    /// The agent's own id of the session: a thread, a conversation.
     pub session: Option<String>,
-    /// The agent's own id of the turn.
+    /// The agent's own id of the turn: a run, a prompt.
     pub turn: Option<String>,
+    /// The subagent that did it; the agent itself where there is none.
+    pub subagent: Option<String>,
     /// The native hook that told us.
     pub hook: Option<String>,
     /// The agent's permission mode, verbatim.
@@ -80,16 +95,56 @@ pub enum What {
     TurnStarted {
         /// The request, verbatim.
         request: Option<String>,
+        /// The agent's own words about what it is going to do.
+        summary: Option<String>,
     },
-    /// The agent is done with the request.
+    /// The agent is done with the request, or waits with all of it.
     TurnEnded {
         /// How it ended.
         ending: Ending,
+        /// The agent's own words about what it did.
+        summary: Option<String>,
+        /// What it gave back, where that is data.
+        result: Option<Value>,
+        /// What it cost.
+        usage: Vec<Usage>,
     },
-    /// The agent said something to the person.
+    /// The agent entered a state that its protocol names, such as `thinking`.
+    StateChanged {
+        /// The state.
+        state: String,
+        /// The agent's own words about it.
+        summary: Option<String>,
+    },
+    /// The agent told how far it is.
+    Progressed {
+        /// Percent done, 0 to 100.
+        percent: Option<f64>,
+        /// The step it is at, from 1.
+        step: Option<u64>,
+        /// How many steps there are.
+        total: Option<u64>,
+        /// What it does now.
+        description: Option<String>,
+        /// How long it will still take.
+        eta_ms: Option<u64>,
+    },
+    /// A step that has a name began.
+    StepStarted {
+        /// Its name.
+        name: String,
+    },
+    /// A step that has a name ended.
+    StepEnded {
+        /// Its name.
+        name: String,
+    },
+    /// A text of the conversation, or the next piece of one.
     Said {
         /// The id of the message the text belongs to.
         message: String,
+        /// Who says it.
+        role: Role,
         /// The text, or the next piece of it.
         text: String,
         /// Whether this was the last piece.
@@ -97,15 +152,26 @@ pub enum What {
     },
     /// The agent thought aloud.
     Thought {
-        /// The text.
+        /// The id of the thought the text belongs to.
+        message: String,
+        /// The text, or the next piece of it.
+        text: String,
+        /// Whether this was the last piece.
+        last: bool,
+    },
+    /// The agent made a plan or changed it. Where a person has to approve it, an ask follows.
+    Planned {
+        /// The plan.
         text: String,
     },
-    /// The agent told how far it is.
-    Progressed {
-        /// Percent done, 0 to 100.
-        percent: Option<f64>,
-        /// What it does now.
-        description: Option<String>,
+    /// The agent is writing the arguments of an action. [`What::ActionRequested`] follows with all of them.
+    ActionDrafted {
+        /// The action's id.
+        id: String,
+        /// The tool's name.
+        tool: String,
+        /// The next piece of the arguments.
+        delta: String,
     },
     /// The agent wants to run something. Whether it may is in `gate`.
     ActionRequested {
@@ -141,7 +207,7 @@ pub enum What {
     /// Something waits on a person.
     AskOpened {
         /// The ask.
-        ask: Ask,
+        ask: Box<Ask>,
     },
     /// What waited was answered, expired or was withdrawn.
     AskClosed {
@@ -155,27 +221,147 @@ pub enum What {
         by: String,
         /// The words that came with the answer.
         message: Option<String>,
+        /// What was answered to a question: a text, a yes or no, a number.
+        response: Option<Value>,
+        /// What to do instead of what was asked about.
+        updated_input: Option<Value>,
     },
     /// The agent hands over to somebody else.
     HandedOff {
         /// Why.
         reason: String,
+        /// To whom: `human`, `specialist_agent`, `escalation_queue`.
+        target: Option<String>,
+        /// Where that one is found.
+        uri: Option<String>,
+    },
+    /// A subagent began to work.
+    SubagentStarted {
+        /// Its id.
+        id: String,
+        /// Its name.
+        name: String,
+        /// What it is for.
+        description: Option<String>,
+        /// The subagent that started it; the agent itself where there is none.
+        parent: Option<String>,
+        /// The action that started it.
+        action: Option<String>,
+    },
+    /// A subagent is done.
+    SubagentEnded {
+        /// Its id.
+        id: String,
+        /// How it ended.
+        ending: Ending,
+        /// What it gave back.
+        result: Option<Value>,
+    },
+    /// The state that agent and front end share is this.
+    StateSet {
+        /// All of it.
+        state: Value,
+    },
+    /// The shared state changed.
+    StatePatched {
+        /// A JSON Patch (RFC 6902).
+        patch: Value,
+    },
+    /// The conversation is these messages, in AG-UI's shape.
+    MessagesSet {
+        /// All of them.
+        messages: Vec<Value>,
+    },
+    /// Something for the conversation that is no message: a card that a front end knows how to draw.
+    CardShown {
+        /// Its id among the messages.
+        id: String,
+        /// What kind of card.
+        kind: String,
+        /// What is on it.
+        content: Map<String, Value>,
+        /// Whether it takes the place of what is there under this id.
+        replace: bool,
+    },
+    /// A card changed.
+    CardPatched {
+        /// Its id among the messages.
+        id: String,
+        /// What kind of card.
+        kind: String,
+        /// A JSON Patch (RFC 6902).
+        patch: Value,
+    },
+    /// The agent made its memory of the conversation shorter.
+    Compacted {
+        /// Why: `manual`, `auto`, verbatim.
+        trigger: Option<String>,
+    },
+    /// Files or folders changed.
+    WorkspaceChanged {
+        /// Which.
+        paths: Vec<String>,
+        /// Why, verbatim.
+        reason: Option<String>,
     },
     /// The agent told the person something outside its answer.
     Notified {
         /// The text.
         text: String,
     },
-    /// Something this vocabulary has no word for yet.
-    Other {
+    /// Something went wrong that did not end the turn.
+    Erred {
+        /// What.
+        message: String,
+        /// A word for it.
+        code: Option<String>,
+    },
+    /// Something was used up in the middle of a turn.
+    Used {
+        /// How much of what.
+        usage: Usage,
+    },
+    /// Something that only its protocol has a word for.
+    Raw {
+        /// The protocol.
+        protocol: Protocol,
         /// The type as its protocol names it.
         kind: String,
         /// A text people can read, if it had one.
         text: Option<String>,
+        /// The event.
+        event: Value,
     },
 }
 
-/// How a turn ended.
+/// Who says something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The agent.
+    #[default]
+    Assistant,
+    /// A person.
+    User,
+    /// Who set the agent up.
+    System,
+    /// Who built the application around it.
+    Developer,
+}
+
+impl Role {
+    /// The word on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Assistant => "assistant",
+            Self::User => "user",
+            Self::System => "system",
+            Self::Developer => "developer",
+        }
+    }
+}
+
+/// How a turn, or a subagent's work, ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ending", rename_all = "snake_case")]
 pub enum Ending {
@@ -185,262 +371,58 @@ pub enum Ending {
     Failed {
         /// What went wrong.
         message: String,
+        /// A word for it.
+        code: Option<String>,
+        /// Whether trying again helps: `transient`, `permanent`, `requires_user`.
+        category: Option<String>,
     },
     /// Before it was done.
     Cancelled {
         /// Who stopped it: `user`, `producer`, `timeout`, `system`.
         by: String,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// It is not over: everything waits for answers, and goes on with them.
+    Suspended {
+        /// The asks.
+        asks: Vec<String>,
     },
 }
 
-/// One tool call, skill use or subagent spawn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Action {
-    /// The id that joins request, answer and result.
-    pub id: String,
-    /// What kind of action.
-    pub kind: ActionKind,
-    /// The tool's name.
-    pub tool: String,
-    /// The server behind the tool, for MCP.
-    pub server: Option<String>,
-    /// The tool's name on the wire, where it differs.
-    pub original_name: Option<String>,
-    /// The arguments, verbatim.
-    pub input: Option<Value>,
-    /// The agent's own reason. Shown as the agent's words, never as ours.
-    pub rationale: Option<String>,
-}
-
-impl Action {
-    /// An action of which no more than the end was seen.
-    pub fn unseen(id: &str, tool: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            kind: ActionKind::Tool,
-            tool: tool.to_owned(),
-            server: None,
-            original_name: None,
-            input: None,
-            rationale: None,
-        }
-    }
-
-    /// The tool's name as a person should know it: with the server it belongs to, if it is not the agent's own.
-    pub fn title(&self) -> String {
-        match &self.server {
-            Some(server) => format!("{server}/{}", self.tool),
-            None => self.tool.clone(),
-        }
-    }
-
-    /// The first line of [`Action::subject`], for where there is room for one.
-    pub fn headline(&self) -> String {
-        let subject = self.subject();
-        let mut lines = subject.lines();
-        let first = lines.next().unwrap_or_default().to_owned();
-        if lines.next().is_some() { format!("{first} …") } else { first }
-    }
-
-    /// What exactly would be done: the telling argument first, then every other one. It is rendered from the input,
-    /// never from the agent's summary, and leaves nothing out but the agent's own description.
-    ///
-    /// ```
-    /// use banister_events::activity::Action;
-    /// let mut action = Action::unseen("1", "Write");
-    /// action.input = Some(serde_json::json!({ "file_path": "a.txt", "content": "hello" }));
-    /// assert_eq!(action.subject(), "a.txt\ncontent: hello");
-    /// ```
-    pub fn subject(&self) -> String {
-        const TELLING: [&str; 9] = [
-            "command",
-            "cmd",
-            "file_path",
-            "path",
-            "notebook_path",
-            "url",
-            "pattern",
-            "query",
-            "skill",
-        ];
-        let Some(Value::Object(fields)) = &self.input else {
-            return match &self.input {
-                None => String::new(),
-                Some(Value::String(text)) => text.clone(),
-                Some(other) => other.to_string(),
-            };
-        };
-        let told = TELLING.into_iter().find(|key| fields.get(*key).is_some_and(Value::is_string));
-        let mut subject = String::new();
-        if let Some(Value::String(text)) = told.and_then(|key| fields.get(key)) {
-            subject.push_str(text);
-        }
-        for (key, value) in fields {
-            let own_words = key == "description" && self.rationale.is_some();
-            if Some(key.as_str()) == told || own_words {
-                continue;
-            }
-            if !subject.is_empty() {
-                subject.push('\n');
-            }
-            subject.push_str(key);
-            subject.push_str(": ");
-            match value {
-                Value::String(text) => subject.push_str(text),
-                other => subject.push_str(&other.to_string()),
-            }
-        }
-        subject
+impl Ending {
+    /// With an error, of which no more than the message is known.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed { message: message.into(), code: None, category: None }
     }
 }
 
-/// What kind of action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ActionKind {
-    /// A tool of the agent's own.
-    Tool,
-    /// A tool of an MCP server.
-    Mcp,
-    /// A skill.
-    Skill,
-    /// A subagent.
-    Subagent,
-    /// Something else.
-    Other,
-}
-
-/// How an action ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// It did what it should.
-    Success,
-    /// It failed.
-    Failure,
-    /// It took too long.
-    Timeout,
-    /// It was stopped.
-    Cancelled,
-}
-
-/// What the gate said about an action, and the facts it recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gate {
-    /// The verdict.
-    pub decision: Decision,
-    /// The rule that said so.
-    pub rule: String,
-    /// Why, in a sentence a person can read.
-    pub reason: String,
-    /// How much could go wrong.
-    pub risk: Risk,
-    /// Whether it cannot be undone; `None` where nobody knows.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub irreversible: Option<bool>,
-    /// What could not be read, if anything: then nobody could inspect it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub opaque: Option<String>,
-    /// What would be safer.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub safer: Option<String>,
-}
-
-impl Gate {
-    /// Whether somebody should have been asked before this ran.
-    pub fn is_grave(&self) -> bool {
-        self.irreversible == Some(true) || self.risk == Risk::High
-    }
-}
-
-/// What policy says. The order is the order of strictness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Decision {
-    /// It may run.
-    Allow,
-    /// A person decides.
-    Ask,
-    /// It must not run.
-    Deny,
-}
-
-impl Decision {
-    /// The word used in rules and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        }
-    }
-}
-
-/// How much could go wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Risk {
-    /// Little.
-    Low,
-    /// Something.
-    Medium,
-    /// Much.
-    High,
-}
-
-impl Risk {
-    /// The word used on the wire.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-}
-
-/// A question somebody waits on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ask {
-    /// Banister's id of the ask.
-    pub id: String,
-    /// The single-use token an answer must name.
-    pub token: String,
-    /// What is asked.
-    pub kind: AskKind,
-    /// The action it is about, if it is about one.
-    pub action: Option<Action>,
-    /// What the gate found out about the action.
-    pub gate: Option<Gate>,
-    /// SHA-256 of the exact action, in hex.
-    pub digest: String,
-    /// When waiting ends.
-    pub deadline: Timestamp,
-}
-
-/// What is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum AskKind {
-    /// May this action run?
-    Confirmation,
-    /// A question with an answer in words.
-    Clarification {
-        /// The question.
-        question: String,
-    },
-}
-
-/// How an ask closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// It may go on.
-    Accepted,
-    /// It must not.
-    Rejected,
-    /// Nobody answered in time: the default, which is to reject.
-    Expired,
-    /// Nobody waits any more.
-    Withdrawn,
+/// What was used up, of one model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Who runs the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Tokens read, cached ones included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
+    /// Tokens written, reasoning included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<u64>,
+    /// Both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// Tokens of reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+    /// Tokens read from a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<u64>,
+    /// Tokens written to a cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<u64>,
 }

@@ -9,6 +9,7 @@
 //! | [`event`] | which protocol a message speaks |
 //! | [`aaep`], [`agui`], [`aep`] | per protocol: `event`, `check`, `sequence`, `read`, `write` |
 //! | [`activity`] | the common vocabulary that readers produce and writers consume |
+//! | [`translate`] | one protocol becomes another, and what that cost |
 //! | [`record`], [`schema`] | how messages are declared, and the JSON Schemas that come of it |
 //! | [`finding`] | what is wrong with data: rule, place, message, remedy |
 //! | [`locale`] | every sentence a person hears or reads |
@@ -28,3 +29,4 @@ pub mod locale;
 pub mod record;
 pub mod schema;
 pub mod text;
+pub mod translate;

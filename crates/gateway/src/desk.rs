@@ -266,7 +266,7 @@ impl Desk {
             let mut expired = Vec::new();
             let mut abandoned = Vec::new();
             for (id, entry) in &asks.open {
-                if entry.opened.ask.deadline <= now {
+                if due(&entry.opened.ask) <= now {
                     expired.push(id.clone());
                 } else if entry.waiters == 0 && now.duration_since(entry.left) >= signed(ABANDONED)
                 {
@@ -297,7 +297,7 @@ impl Desk {
                 return lost(id);
             };
             entry.waiters += 1;
-            (entry.bell.subscribe(), entry.opened.ask.deadline)
+            (entry.bell.subscribe(), due(&entry.opened.ask))
         };
         let _guard = Waiter { desk: self, id };
         loop {
@@ -350,7 +350,7 @@ impl Desk {
         };
         let now = self.clock.now();
         // An answer after the deadline is none.
-        let late = kind == Kind::Answer && opened.ask.deadline <= now;
+        let late = kind == Kind::Answer && due(&opened.ask) <= now;
         let (fact, kind) = if late {
             let by = "timeout".to_owned();
             (CloseFact { outcome: Outcome::Expired, by, message: None, ..fact }, Kind::Expiry)
@@ -481,7 +481,7 @@ impl Asks {
             self.closed.remove(&oldest);
         }
         self.order.push_back(fact.ask.clone());
-        let deadline = entry.opened.ask.deadline;
+        let deadline = due(&entry.opened.ask);
         self.closed.insert(fact.ask.clone(), Closed { fact, deadline });
     }
 }
@@ -509,13 +509,11 @@ impl AskDraft {
         Ok(Self {
             fact: AskFact {
                 ask: Ask {
-                    id,
-                    token: format!("rpl_{}", random::token::<16>()?),
-                    kind: AskKind::Confirmation,
                     action,
                     gate: Some(gate),
                     digest: id::hex(&Sha256::digest(&exact)),
-                    deadline,
+                    deadline: Some(deadline),
+                    ..Ask::new(id, format!("rpl_{}", random::token::<16>()?), AskKind::Confirmation)
                 },
                 context,
             },
@@ -546,6 +544,11 @@ impl AskDraft {
             gate: None,
         }
     }
+}
+
+/// When waiting ends. What nobody gave a deadline is past it: nobody may be kept waiting for ever.
+fn due(ask: &Ask) -> Timestamp {
+    ask.deadline.unwrap_or(Timestamp::MIN)
 }
 
 fn signed(duration: Duration) -> jiff::SignedDuration {

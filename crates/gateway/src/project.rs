@@ -55,13 +55,14 @@ impl Projection {
 
     /// The activities of the next record.
     pub fn next(&mut self, record: &Record) -> Vec<Activity> {
-        let origin = Origin { session: record.session.clone(), seq: record.seq, time: record.time };
+        let origin =
+            Origin { session: record.session.as_str().into(), seq: record.seq, time: record.time };
         match record.kind {
             Kind::Event => self.event(record, &origin),
             Kind::Ask => match serde_json::from_slice::<AskFact>(&record.body) {
                 Ok(fact) => {
-                    let what = What::AskOpened { ask: fact.ask.clone() };
-                    let context = fact.context.clone();
+                    let what = What::AskOpened { ask: Box::new(fact.ask.clone()) };
+                    let context = Arc::new(fact.context.clone());
                     self.asks.insert(fact.ask.id.clone(), fact);
                     vec![Activity { origin, context, what }]
                 }
@@ -102,8 +103,10 @@ impl Projection {
             outcome: fact.outcome,
             by: fact.by,
             message: fact.message,
+            response: None,
+            updated_input: None,
         };
-        vec![Activity { origin, context: opened.context, what }]
+        vec![Activity { origin, context: Arc::new(opened.context), what }]
     }
 }
 

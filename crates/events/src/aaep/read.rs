@@ -2,11 +2,13 @@
 //!
 //! Total: what AAEP says and the common vocabulary has no word for becomes [`What::Other`].
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::activity::{
-    Action, Activity, Ask, AskKind, Context, Decision, Ending, Gate, Origin, Outcome, Risk, Status,
-    What,
+    Action, Activity, Ask, AskKind, Context, Decision, Ending, Gate, Origin, Outcome, Risk, Role,
+    Status, What,
 };
 
 /// Reads one stream's events.
@@ -19,7 +21,7 @@ pub struct Reader {
 impl Reader {
     /// The activities of one event.
     pub fn read(&mut self, event: &Value, origin: &Origin) -> Vec<Activity> {
-        let context = context(event);
+        let context = Arc::new(context(event));
         self.activities(event, origin)
             .into_iter()
             .map(|what| Activity { origin: origin.clone(), context: context.clone(), what })
@@ -36,19 +38,22 @@ impl Reader {
         match core {
             Some("session.started") => {
                 let request = text(event, "request_text").or_else(|| text(event, "summary_normal"));
-                vec![What::TurnStarted { request }]
+                vec![What::TurnStarted { request, summary: None }]
             }
-            Some("session.completed") => vec![What::TurnEnded { ending: Ending::Completed }],
+            Some("session.completed") => vec![ended_turn(Ending::Completed)],
             Some("session.errored") => {
                 let message = text(event, "summary_normal").unwrap_or_default();
-                vec![What::TurnEnded { ending: Ending::Failed { message } }]
+                vec![ended_turn(Ending::failed(message))]
             }
             Some("session.cancelled") => {
                 let by = text(event, "cancelled_by").unwrap_or_else(|| "system".to_owned());
-                vec![What::TurnEnded { ending: Ending::Cancelled { by } }]
+                vec![ended_turn(Ending::Cancelled { by, reason: None })]
             }
             Some("state.changed") => self.left_waiting(event),
             Some("progress.updated") => vec![What::Progressed {
+                step: None,
+                total: None,
+                eta_ms: None,
                 percent: event.pointer("/progress/percent").and_then(Value::as_f64),
                 description: event
                     .pointer("/progress/description")
@@ -60,6 +65,7 @@ impl Reader {
             }
             Some("tool.completed") => vec![ended(event)],
             Some("output.streaming") => vec![What::Said {
+                role: Role::Assistant,
                 message: text(event, "output_id")
                     .or_else(|| text(event, "session_id"))
                     .unwrap_or_default(),
@@ -69,12 +75,21 @@ impl Reader {
             Some("awaiting.confirmation") => vec![self.asked(event, origin, AskKind::Confirmation)],
             Some("awaiting.clarification") => {
                 let question = text(event, "question").unwrap_or_default();
-                vec![self.asked(event, origin, AskKind::Clarification { question })]
+                vec![self.asked(event, origin, AskKind::question(question))]
             }
             Some("handoff.requested") => {
-                vec![What::HandedOff { reason: text(event, "reason").unwrap_or_default() }]
+                vec![What::HandedOff {
+                    reason: text(event, "reason").unwrap_or_default(),
+                    target: None,
+                    uri: None,
+                }]
             }
-            _ => vec![What::Other { kind, text: text(event, "summary_normal") }],
+            _ => vec![What::Raw {
+                protocol: crate::event::Protocol::Aaep,
+                kind,
+                text: text(event, "summary_normal"),
+                event: event.clone(),
+            }],
         }
     }
 
@@ -106,15 +121,12 @@ impl Reader {
         self.waiting.push((id.clone(), action.clone()));
         let deadline = jiff::SignedDuration::from_secs(seconds.clamp(1, 86_400));
         What::AskOpened {
-            ask: Ask {
-                id,
-                token,
-                kind,
+            ask: Box::new(Ask {
                 action,
                 gate,
-                digest: String::new(),
-                deadline: origin.time.saturating_add(deadline).unwrap_or(origin.time),
-            },
+                deadline: origin.time.saturating_add(deadline).ok(),
+                ..Ask::new(id, token, kind)
+            }),
         }
     }
 
@@ -132,9 +144,15 @@ impl Reader {
                 outcome: if accepted { Outcome::Accepted } else { Outcome::Rejected },
                 by: "user".to_owned(),
                 message: text(event, "summary_normal"),
+                response: None,
+                updated_input: None,
             })
             .collect()
     }
+}
+
+fn ended_turn(ending: Ending) -> What {
+    What::TurnEnded { ending, summary: None, result: None, usage: Vec::new() }
 }
 
 fn context(event: &Value) -> Context {

@@ -84,28 +84,27 @@ impl Writer {
         }
         let mut out = Vec::new();
         match &activity.what {
-            What::SessionStarted { .. } | What::Thought { .. } | What::Other { .. } => {}
             What::SessionEnded { .. } => {
                 if self.turn.is_some() {
-                    let ending = Ending::Cancelled { by: "system".to_owned() };
+                    let ending = Ending::Cancelled { by: "system".to_owned(), reason: None };
                     self.end(activity, &ending, &mut out);
                 }
             }
-            What::TurnStarted { request } => {
+            What::TurnStarted { request, .. } => {
                 if self.turn.is_some() {
                     self.end(activity, &Ending::Completed, &mut out);
                 }
                 self.begin(activity, request.as_deref(), &mut out);
             }
-            What::TurnEnded { ending } => {
+            What::TurnEnded { ending, .. } => {
                 if self.turn.is_some() {
                     self.end(activity, ending, &mut out);
                 }
             }
-            What::Said { message, text, last } => {
+            What::Said { message, text, last, .. } => {
                 self.said(activity, message, text, *last, &mut out);
             }
-            What::Progressed { percent, description } => {
+            What::Progressed { percent, description, .. } => {
                 self.progressed(activity, *percent, description.as_deref(), &mut out);
             }
             What::Notified { text } => {
@@ -131,7 +130,7 @@ impl Writer {
             What::AskClosed { id, action, outcome, .. } => {
                 self.closed(activity, id, action.as_ref(), *outcome, &mut out);
             }
-            What::HandedOff { reason } => {
+            What::HandedOff { reason, .. } => {
                 self.open(activity, &mut out);
                 let fields = object([
                     ("reason", json!(non_empty(text::for_people(reason, AAEP_TEXT_CHARS)))),
@@ -139,6 +138,7 @@ impl Writer {
                 ]);
                 self.push(activity, "handoff.requested", "critical", fields, &mut out);
             }
+            _ => {}
         }
         out
     }
@@ -202,18 +202,18 @@ impl Writer {
             self.ended(activity, &action, "", &end, out);
         }
         let (kind, urgency, fields) = match ending {
-            Ending::Completed => {
+            Ending::Completed | Ending::Suspended { .. } => {
                 let line = self.say("aaep.session_completed", &[("agent", agent)]);
                 ("session.completed", "normal", object([("summary_normal", json!(line))]))
             }
-            Ending::Failed { message } => {
+            Ending::Failed { message, .. } => {
                 let error = text::for_people(message, AAEP_TERSE_CHARS);
                 let line = self.say("aaep.session_errored", &[("agent", agent), ("error", &error)]);
                 let fields =
                     object([("error_category", json!("unknown")), ("summary_normal", json!(line))]);
                 ("session.errored", "critical", fields)
             }
-            Ending::Cancelled { by } => {
+            Ending::Cancelled { by, .. } => {
                 let by = match by.as_str() {
                     "user" => "user",
                     "producer" => "producer",
@@ -488,7 +488,10 @@ impl Writer {
         self.open(activity, out);
         self.close_output(activity, out);
         self.state(activity, State::AwaitingInput, None, out);
-        let seconds = ask.deadline.duration_since(activity.origin.time).as_secs().clamp(1, 86_400);
+        let seconds = ask
+            .deadline
+            .map_or(86_400, |deadline| deadline.duration_since(activity.origin.time).as_secs())
+            .clamp(1, 86_400);
         let mut fields = object([
             ("reply_token", json!(self.token(activity, ask))),
             ("timeout_seconds", json!(seconds)),
@@ -500,7 +503,7 @@ impl Writer {
                 about = ask.action.as_ref().map(|action| action.id.clone());
                 "awaiting.confirmation"
             }
-            AskKind::Clarification { question } => {
+            AskKind::Plan { text: question } | AskKind::Clarification { question, .. } => {
                 let question = non_empty(text::for_people(question, AAEP_TEXT_CHARS));
                 fields.insert("question".into(), json!(question));
                 fields.insert("accepted_response_kinds".into(), json!(["freetext"]));

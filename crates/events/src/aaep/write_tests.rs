@@ -11,15 +11,15 @@ use crate::finding::Severity;
 fn at(seq: u64, what: What) -> Activity {
     Activity {
         origin: Origin {
-            session: "s_1".to_owned(),
+            session: "s_1".into(),
             seq,
             time: Timestamp::from_second(1_800_000_000 + i64::try_from(seq).unwrap()).unwrap(),
         },
-        context: Context {
+        context: std::sync::Arc::new(Context {
             agent: "claude".to_owned(),
             agent_name: Some("Claude Code".to_owned()),
             ..Context::default()
-        },
+        }),
         what,
     }
 }
@@ -42,13 +42,10 @@ fn gate(decision: Decision, risk: Risk, irreversible: impl Into<Option<bool>>) -
 
 fn ask() -> Ask {
     Ask {
-        id: "ask_1".to_owned(),
-        token: "rpl_1".to_owned(),
-        kind: AskKind::Confirmation,
         action: Some(action()),
         gate: Some(gate(Decision::Ask, Risk::High, true)),
-        digest: String::new(),
-        deadline: Timestamp::from_second(1_800_000_300).unwrap(),
+        deadline: Timestamp::from_second(1_800_000_300).ok(),
+        ..Ask::new("ask_1", "rpl_1", AskKind::Confirmation)
     }
 }
 
@@ -81,17 +78,24 @@ fn closed(outcome: Outcome) -> What {
         outcome,
         by: "user".to_owned(),
         message: None,
+        response: None,
+        updated_input: None,
     }
 }
 
 #[test]
 fn an_accepted_ask_is_announced_before_the_tool_runs() {
     let events = story(vec![
-        What::TurnStarted { request: Some("publish".to_owned()) },
+        What::TurnStarted { request: Some("publish".to_owned()), summary: None },
         requested(gate(Decision::Ask, Risk::High, true)),
-        What::AskOpened { ask: ask() },
+        What::AskOpened { ask: Box::new(ask()) },
         closed(Outcome::Accepted),
-        What::TurnEnded { ending: Ending::Completed },
+        What::TurnEnded {
+            ending: Ending::Completed,
+            summary: None,
+            result: None,
+            usage: Vec::new(),
+        },
     ]);
     assert_eq!(
         outline(&events),
@@ -116,9 +120,9 @@ fn an_accepted_ask_is_announced_before_the_tool_runs() {
 fn a_rejected_ask_is_followed_by_a_change_of_state_and_no_tool() {
     for outcome in [Outcome::Rejected, Outcome::Expired, Outcome::Withdrawn] {
         let events = story(vec![
-            What::TurnStarted { request: None },
+            What::TurnStarted { request: None, summary: None },
             requested(gate(Decision::Ask, Risk::High, true)),
-            What::AskOpened { ask: ask() },
+            What::AskOpened { ask: Box::new(ask()) },
             closed(outcome),
         ]);
         assert_eq!(outline(&events)[4..], ["→thinking"], "{outcome:?}");
@@ -181,7 +185,7 @@ fn what_was_refused_and_ran_all_the_same_is_announced_loudly() {
 fn where_nobody_knows_nothing_is_claimed_about_undoing() {
     let mut unknown = ask();
     unknown.gate = Some(gate(Decision::Ask, Risk::High, None));
-    let events = story(vec![What::AskOpened { ask: unknown }]);
+    let events = story(vec![What::AskOpened { ask: Box::new(unknown) }]);
     let asked = events.last().unwrap();
     assert_eq!(asked.get("irreversible"), None);
     assert_eq!(asked.get("reversibility"), None);
@@ -195,7 +199,7 @@ fn everything_a_call_was_given_is_asked_about() {
         input: Some(json!({ "command": "ls", "then_run": "rm -rf /srv" })),
         ..Action::unseen("a", "Bash")
     });
-    let events = story(vec![What::AskOpened { ask: whole }]);
+    let events = story(vec![What::AskOpened { ask: Box::new(whole) }]);
     let action = events.last().unwrap()["action"].as_str().unwrap();
     assert!(action.contains("evil/Bash") && action.contains("then_run: rm -rf /srv"), "{action}");
 }
@@ -203,8 +207,12 @@ fn everything_a_call_was_given_is_asked_about() {
 #[test]
 fn long_output_is_split_at_the_limit_and_counted_in_characters() {
     let long = "e\u{301}".repeat(10_000);
-    let events =
-        story(vec![What::Said { message: "m".to_owned(), text: long.clone(), last: true }]);
+    let events = story(vec![What::Said {
+        role: crate::activity::Role::Assistant,
+        message: "m".to_owned(),
+        text: long.clone(),
+        last: true,
+    }]);
     let chunks: Vec<_> = events.iter().filter(|event| event.get("chunk").is_some()).collect();
     let joined: String = chunks.iter().map(|event| event["chunk"].as_str().unwrap()).collect();
     assert_eq!(joined, long);
@@ -219,9 +227,9 @@ fn long_output_is_split_at_the_limit_and_counted_in_characters() {
 #[test]
 fn the_same_activities_give_the_same_bytes_again_from_a_saved_writer() {
     let steps = [
-        What::TurnStarted { request: Some("x".to_owned()) },
+        What::TurnStarted { request: Some("x".to_owned()), summary: None },
         requested(gate(Decision::Ask, Risk::Low, false)),
-        What::AskOpened { ask: ask() },
+        What::AskOpened { ask: Box::new(ask()) },
         closed(Outcome::Accepted),
     ];
     let mut whole = Writer::new("ja");
@@ -239,9 +247,14 @@ fn secrets_do_not_reach_what_people_read() {
     let mut leaky = action();
     leaky.input = Some(json!({ "command": "curl -H 'X-Api-Key: s3cr3t' https://u:pw1@h/" }));
     let events = story(vec![
-        What::TurnStarted { request: Some("use password=hunter2".to_owned()) },
+        What::TurnStarted { request: Some("use password=hunter2".to_owned()), summary: None },
         What::ActionRequested { action: leaky, gate: None },
-        What::Said { message: "m".to_owned(), text: "key sk-abcdef123".to_owned(), last: true },
+        What::Said {
+            role: crate::activity::Role::Assistant,
+            message: "m".to_owned(),
+            text: "key sk-abcdef123".to_owned(),
+            last: true,
+        },
     ]);
     let told = Value::Array(events).to_string();
     for secret in ["s3cr3t", "pw1", "hunter2", "sk-abcdef123"] {

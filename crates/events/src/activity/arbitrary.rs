@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use serde_json::json;
 
+use std::sync::Arc;
+
 use super::*;
 
 /// Text as agents send it: ordinary, empty, hostile, long.
@@ -26,7 +28,7 @@ fn ask_ident() -> impl Strategy<Value = String> {
     ident().prop_map(|id| format!("ask_{id}"))
 }
 
-fn action() -> impl Strategy<Value = Action> {
+fn action() -> BoxedStrategy<Action> {
     let kind = prop_oneof![
         Just(ActionKind::Tool),
         Just(ActionKind::Mcp),
@@ -34,8 +36,8 @@ fn action() -> impl Strategy<Value = Action> {
         Just(ActionKind::Subagent),
         Just(ActionKind::Other),
     ];
-    (ident(), kind, words(), prop::option::of(words()), prop::option::of(words())).prop_map(
-        |(id, kind, tool, server, command)| Action {
+    (ident(), kind, words(), prop::option::of(words()), prop::option::of(words()))
+        .prop_map(|(id, kind, tool, server, command)| Action {
             id,
             kind,
             tool,
@@ -43,18 +45,18 @@ fn action() -> impl Strategy<Value = Action> {
             original_name: None,
             input: command.map(|command| json!({ "command": command })),
             rationale: None,
-        },
-    )
+        })
+        .boxed()
 }
 
 fn risk() -> impl Strategy<Value = Risk> {
     prop_oneof![Just(Risk::Low), Just(Risk::Medium), Just(Risk::High)]
 }
 
-fn gate() -> impl Strategy<Value = Gate> {
+fn gate() -> BoxedStrategy<Gate> {
     let decision = prop_oneof![Just(Decision::Allow), Just(Decision::Ask), Just(Decision::Deny)];
-    (decision, risk(), any::<Option<bool>>(), words()).prop_map(
-        |(decision, risk, irreversible, reason)| Gate {
+    (decision, risk(), any::<Option<bool>>(), words())
+        .prop_map(|(decision, risk, irreversible, reason)| Gate {
             decision,
             rule: "pack.test".to_owned(),
             reason,
@@ -62,35 +64,147 @@ fn gate() -> impl Strategy<Value = Gate> {
             irreversible,
             opaque: None,
             safer: None,
-        },
-    )
+        })
+        .boxed()
 }
 
-fn ask() -> impl Strategy<Value = Ask> {
+fn response_kind() -> impl Strategy<Value = ResponseKind> {
+    prop_oneof![
+        Just(ResponseKind::Freetext),
+        Just(ResponseKind::YesNo),
+        Just(ResponseKind::MultipleChoice),
+        Just(ResponseKind::Numeric),
+    ]
+}
+
+fn clarification() -> BoxedStrategy<AskKind> {
+    let choice = (words(), words()).prop_map(|(value, label)| Choice { value, label });
+    (
+        words(),
+        prop::collection::vec(response_kind(), 0..5),
+        prop::collection::vec(choice, 0..4),
+        prop::option::of(words()),
+        prop::option::of(words()),
+    )
+        .prop_map(|(question, kinds, choices, context, default)| AskKind::Clarification {
+            question,
+            kinds,
+            choices,
+            context,
+            default,
+        })
+        .boxed()
+}
+
+fn ask() -> BoxedStrategy<Ask> {
     let kind = prop_oneof![
-        Just(AskKind::Confirmation),
-        words().prop_map(|question| AskKind::Clarification { question }),
+        3 => Just(AskKind::Confirmation),
+        1 => clarification(),
+        1 => words().prop_map(|text| AskKind::Plan { text }),
     ];
     (
-        ask_ident(),
-        words(),
-        kind,
+        (ask_ident(), words(), kind),
         prop::option::of(action()),
         prop::option::of(gate()),
-        -5_i64..200_000,
+        prop::option::of(-5_i64..200_000),
+        prop::option::of(words()),
+        any::<bool>(),
+        any::<bool>(),
     )
-        .prop_map(|(id, token, kind, action, gate, seconds)| Ask {
-            id,
-            token,
-            kind,
+        .prop_map(|((id, token, kind), action, gate, seconds, words, accept, schema)| Ask {
             action,
             gate,
-            digest: String::new(),
-            deadline: Timestamp::from_second(1_800_000_000 + seconds).unwrap_or_default(),
+            deadline: seconds
+                .map(|seconds| Timestamp::from_second(1_800_000_000 + seconds).unwrap_or_default()),
+            words,
+            defaults_to_accept: accept,
+            schema: schema.then(|| json!({ "type": "object" })),
+            ..Ask::new(id, token, kind)
         })
+        .boxed()
 }
 
-fn what() -> impl Strategy<Value = What> {
+/// Small JSON, as results, states and cards hold.
+fn data() -> BoxedStrategy<Value> {
+    prop_oneof![
+        words().prop_map(Value::String),
+        any::<i32>().prop_map(Value::from),
+        Just(Value::Null),
+        (words(), words()).prop_map(|(key, value)| json!({ key: [value, 1] })),
+    ]
+    .boxed()
+}
+
+/// A JSON Patch, often one that fits nothing.
+fn patch() -> BoxedStrategy<Value> {
+    prop_oneof![
+        data().prop_map(|value| json!([{ "op": "add", "path": "/a", "value": value }])),
+        Just(json!([{ "op": "remove", "path": "/a" }])),
+        Just(json!([{ "op": "replace", "path": "", "value": {} }])),
+        Just(json!([])),
+        data(),
+    ]
+    .boxed()
+}
+
+fn ending() -> BoxedStrategy<Ending> {
+    prop_oneof![
+        2 => Just(Ending::Completed),
+        1 => (words(), prop::option::of(words()), prop::option::of(words()))
+            .prop_map(|(message, code, category)| Ending::Failed { message, code, category }),
+        1 => (words(), prop::option::of(words()))
+            .prop_map(|(by, reason)| Ending::Cancelled { by, reason }),
+        1 => prop::collection::vec(ask_ident(), 0..3).prop_map(|asks| Ending::Suspended { asks }),
+    ]
+    .boxed()
+}
+
+fn usage() -> impl Strategy<Value = Usage> {
+    (prop::option::of(words()), any::<Option<u64>>(), any::<Option<u64>>())
+        .prop_map(|(model, input, output)| Usage { model, input, output, ..Usage::default() })
+}
+
+fn lifecycle() -> BoxedStrategy<What> {
+    prop_oneof![
+        1 => prop::option::of(words()).prop_map(|source| What::SessionStarted { source }),
+        1 => prop::option::of(words()).prop_map(|reason| What::SessionEnded { reason }),
+        3 => (prop::option::of(words()), prop::option::of(words()))
+            .prop_map(|(request, summary)| What::TurnStarted { request, summary }),
+        3 => (
+            ending(),
+            prop::option::of(words()),
+            prop::option::of(data()),
+            prop::collection::vec(usage(), 0..2),
+        )
+            .prop_map(|(ending, summary, result, usage)| What::TurnEnded {
+                ending, summary, result, usage,
+            }),
+        1 => (words(), prop::option::of(words()))
+            .prop_map(|(state, summary)| What::StateChanged { state, summary }),
+        1 => (
+            prop::option::of(any::<f64>()),
+            any::<Option<u64>>(),
+            any::<Option<u64>>(),
+            prop::option::of(words()),
+            any::<Option<u64>>(),
+        )
+            .prop_map(|(percent, step, total, description, eta_ms)| What::Progressed {
+                percent, step, total, description, eta_ms,
+            }),
+        1 => ident().prop_map(|name| What::StepStarted { name }),
+        1 => ident().prop_map(|name| What::StepEnded { name }),
+        1 => (ident(), words(), prop::option::of(ident()), prop::option::of(ident())).prop_map(
+            |(id, name, parent, action)| What::SubagentStarted {
+                id, description: Some(name.clone()), name, parent, action,
+            }
+        ),
+        1 => (ident(), ending(), prop::option::of(data()))
+            .prop_map(|(id, ending, result)| What::SubagentEnded { id, ending, result }),
+    ]
+    .boxed()
+}
+
+fn work() -> BoxedStrategy<What> {
     let status = prop_oneof![
         Just(Status::Success),
         Just(Status::Failure),
@@ -103,65 +217,115 @@ fn what() -> impl Strategy<Value = What> {
         1 => Just(Outcome::Expired),
         1 => Just(Outcome::Withdrawn),
     ];
-    let ending = prop_oneof![
-        Just(Ending::Completed),
-        words().prop_map(|message| Ending::Failed { message }),
-        words().prop_map(|by| Ending::Cancelled { by }),
-    ];
     prop_oneof![
-        1 => prop::option::of(words()).prop_map(|source| What::SessionStarted { source }),
-        1 => prop::option::of(words()).prop_map(|reason| What::SessionEnded { reason }),
-        3 => prop::option::of(words()).prop_map(|request| What::TurnStarted { request }),
-        2 => ending.prop_map(|ending| What::TurnEnded { ending }),
-        5 => (ident(), words(), any::<bool>())
-            .prop_map(|(message, text, last)| What::Said { message, text, last }),
-        1 => words().prop_map(|text| What::Thought { text }),
-        1 => (prop::option::of(any::<f64>()), prop::option::of(words()))
-            .prop_map(|(percent, description)| What::Progressed { percent, description }),
+        1 => (ident(), words(), words())
+            .prop_map(|(id, tool, delta)| What::ActionDrafted { id, tool, delta }),
         6 => (action(), prop::option::of(gate()))
             .prop_map(|(action, gate)| What::ActionRequested { action, gate }),
-        6 => (ident(), words(), status, prop::option::of(words()), prop::option::of(any::<u64>()))
-            .prop_map(|(id, tool, status, error, duration_ms)| What::ActionEnded {
-                id, tool, status, output: error.clone().map(Value::String), error, duration_ms,
+        6 => (
+            ident(),
+            words(),
+            status,
+            prop::option::of(data()),
+            prop::option::of(words()),
+            prop::option::of(any::<u64>()),
+        )
+            .prop_map(|(id, tool, status, output, error, duration_ms)| What::ActionEnded {
+                id, tool, status, output, error, duration_ms,
             }),
         2 => (action(), words(), prop::option::of(words()))
             .prop_map(|(action, by, reason)| What::ActionDenied { action, by, reason }),
-        4 => ask().prop_map(|ask| What::AskOpened { ask }),
-        4 => (ask_ident(), prop::option::of(action()), outcome, prop::option::of(words()))
-            .prop_map(|(id, action, outcome, message)| What::AskClosed {
-                id, action, outcome, by: "user".to_owned(), message,
+        4 => ask().prop_map(|ask| What::AskOpened { ask: Box::new(ask) }),
+        4 => (
+            ask_ident(),
+            prop::option::of(action()),
+            outcome,
+            prop::option::of(words()),
+            prop::option::of(data()),
+            prop::option::of(data()),
+        )
+            .prop_map(|(id, action, outcome, message, response, updated_input)| What::AskClosed {
+                id, action, outcome, by: "user".to_owned(), message, response, updated_input,
             }),
-        1 => words().prop_map(|reason| What::HandedOff { reason }),
-        1 => words().prop_map(|text| What::Notified { text }),
-        1 => (words(), prop::option::of(words())).prop_map(|(kind, text)| What::Other { kind, text }),
     ]
+    .boxed()
+}
+
+fn talk() -> BoxedStrategy<What> {
+    let role = prop_oneof![
+        5 => Just(Role::Assistant),
+        1 => Just(Role::User),
+        1 => Just(Role::System),
+        1 => Just(Role::Developer),
+    ];
+    let message = (ident(), words())
+        .prop_map(|(id, text)| json!({ "id": id, "role": "user", "content": text }));
+    prop_oneof![
+        8 => (ident(), role, words(), any::<bool>())
+            .prop_map(|(message, role, text, last)| What::Said { message, role, text, last }),
+        3 => (ident(), words(), any::<bool>())
+            .prop_map(|(message, text, last)| What::Thought { message, text, last }),
+        1 => words().prop_map(|text| What::Planned { text }),
+        1 => (words(), prop::option::of(words()), prop::option::of(words()))
+            .prop_map(|(reason, target, uri)| What::HandedOff { reason, target, uri }),
+        1 => data().prop_map(|state| What::StateSet { state }),
+        1 => patch().prop_map(|patch| What::StatePatched { patch }),
+        1 => prop::collection::vec(prop_oneof![9 => message, 1 => data()], 0..3)
+            .prop_map(|messages| What::MessagesSet { messages }),
+        1 => (ident(), words(), words(), any::<bool>()).prop_map(|(id, kind, text, replace)| {
+            let content = [("text".to_owned(), Value::String(text))].into_iter().collect();
+            What::CardShown { id, kind, content, replace }
+        }),
+        1 => (ident(), words(), patch())
+            .prop_map(|(id, kind, patch)| What::CardPatched { id, kind, patch }),
+        1 => prop::option::of(words()).prop_map(|trigger| What::Compacted { trigger }),
+        1 => (prop::collection::vec(words(), 0..3), prop::option::of(words()))
+            .prop_map(|(paths, reason)| What::WorkspaceChanged { paths, reason }),
+        1 => words().prop_map(|text| What::Notified { text }),
+        1 => (words(), prop::option::of(words()))
+            .prop_map(|(message, code)| What::Erred { message, code }),
+        1 => usage().prop_map(|usage| What::Used { usage }),
+        1 => (0_usize..3, words(), prop::option::of(words()), data()).prop_map(
+            |(protocol, kind, text, event)| What::Raw {
+                protocol: Protocol::ALL.get(protocol).copied().unwrap_or(Protocol::Aep),
+                kind, text, event,
+            }
+        ),
+    ]
+    .boxed()
+}
+
+fn what() -> BoxedStrategy<What> {
+    prop_oneof![3 => lifecycle(), 5 => work(), 4 => talk()].boxed()
 }
 
 /// A session: records in order, several activities a record, a clock that may run backwards.
 pub(crate) fn session() -> impl Strategy<Value = Vec<Activity>> {
-    let one = (what(), any::<bool>(), -3_i64..10, prop::option::of(words()));
+    let subagent = prop_oneof![8 => Just(None), 1 => ident().prop_map(Some)];
+    let one = (what(), any::<bool>(), -3_i64..10, prop::option::of(words()), subagent);
     prop::collection::vec(one, 0..24).prop_map(|steps| {
         let mut seq = 1;
         let mut second = 1_800_000_000_i64;
         steps
             .into_iter()
-            .map(|(what, same_record, step, name)| {
+            .map(|(what, same_record, step, name, subagent)| {
                 if !same_record {
                     seq += 1;
                     second += step;
                 }
                 Activity {
                     origin: Origin {
-                        session: "s_test".to_owned(),
+                        session: "s_test".into(),
                         seq,
                         time: Timestamp::from_second(second).unwrap_or_default(),
                     },
-                    context: Context {
+                    context: Arc::new(Context {
                         agent: "claude".to_owned(),
                         agent_name: name,
                         turn: Some("t1".to_owned()),
+                        subagent,
                         ..Context::default()
-                    },
+                    }),
                     what,
                 }
             })

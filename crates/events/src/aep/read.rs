@@ -3,9 +3,13 @@
 //! Total: an event of a type that is not known becomes [`What::Other`], an event that is not even an object becomes
 //! nothing. The reader remembers only whether a turn is open.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use crate::activity::{Action, ActionKind, Activity, Context, Ending, Gate, Origin, Status, What};
+use crate::activity::{
+    Action, ActionKind, Activity, Context, Ending, Gate, Origin, Role, Status, What,
+};
 
 /// Reads one session's events.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +20,7 @@ pub struct Reader {
 impl Reader {
     /// The activities of one event. `gate` is what the gate recorded with it, if it went through the gate.
     pub fn read(&mut self, event: &Value, gate: Option<&Gate>, origin: &Origin) -> Vec<Activity> {
-        let context = context(event);
+        let context = Arc::new(context(event));
         self.activities(event, gate)
             .into_iter()
             .map(|what| Activity { origin: origin.clone(), context: context.clone(), what })
@@ -31,7 +35,7 @@ impl Reader {
         let works = kind.starts_with("action.") || kind.starts_with("model.");
         if works && !self.turn_open {
             self.turn_open = true;
-            let mut whole = vec![What::TurnStarted { request: None }];
+            let mut whole = vec![What::TurnStarted { request: None, summary: None }];
             whole.extend(self.activities(event, gate));
             return whole;
         }
@@ -45,29 +49,30 @@ impl Reader {
             }
             "prompt.submitted" => {
                 self.turn_open = true;
-                vec![What::TurnStarted { request: content(event) }]
+                vec![What::TurnStarted { request: content(event), summary: None }]
             }
             "agent.start" if !self.turn_open => {
                 self.turn_open = true;
-                vec![What::TurnStarted { request: None }]
+                vec![What::TurnStarted { request: None, summary: None }]
             }
             "agent.stop" if self.turn_open => {
                 self.turn_open = false;
-                vec![What::TurnEnded { ending: Ending::Completed }]
+                vec![ended_turn(Ending::Completed)]
             }
             "agent.error" if self.turn_open => {
                 self.turn_open = false;
                 let message = content(event)
                     .or_else(|| text(event, "/lifecycle/reason"))
                     .unwrap_or_else(|| "unknown".to_owned());
-                vec![What::TurnEnded { ending: Ending::Failed { message } }]
+                vec![ended_turn(Ending::failed(message))]
             }
             "agent.start" | "agent.stop" => Vec::new(),
             "model.response" => said(event, true),
             "model.delta" => said(event, false),
-            "model.thought" => {
-                content(event).map(|text| What::Thought { text }).into_iter().collect()
-            }
+            "model.thought" => content(event)
+                .map(|text| What::Thought { message: String::new(), text, last: true })
+                .into_iter()
+                .collect(),
             "action.requested" => action(event)
                 .map(|action| What::ActionRequested { action, gate: gate.cloned() })
                 .into_iter()
@@ -85,7 +90,12 @@ impl Reader {
                 content(event).map(|text| What::Notified { text }).into_iter().collect()
             }
             // The question is also a tool call; the ask is opened by the gate, with a token and a deadline.
-            _ => vec![What::Other { kind, text: content(event) }],
+            _ => vec![What::Raw {
+                protocol: crate::event::Protocol::Aep,
+                kind,
+                text: content(event),
+                event: event.clone(),
+            }],
         }
     }
 }
@@ -102,7 +112,12 @@ pub fn context(event: &Value) -> Context {
         permission_mode: text(event, "/session/permission_mode"),
         cwd: text(event, "/workspace/cwd"),
         model: text(event, "/model/id"),
+        subagent: None,
     }
+}
+
+fn ended_turn(ending: Ending) -> What {
+    What::TurnEnded { ending, summary: None, result: None, usage: Vec::new() }
 }
 
 /// The action of an `action.*` event, if it has one.
@@ -164,7 +179,7 @@ fn said(event: &Value, last: bool) -> Vec<What> {
         Some(turn) if !last => format!("{turn}.delta"),
         _ => text(event, "/id").unwrap_or_default(),
     };
-    vec![What::Said { message, text: spoken, last }]
+    vec![What::Said { message, role: Role::Assistant, text: spoken, last }]
 }
 
 fn content(event: &Value) -> Option<String> {

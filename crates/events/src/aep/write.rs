@@ -98,18 +98,18 @@ impl Writer {
                 let extra = lifecycle("reason", reason.as_deref());
                 self.event(activity, "session.end", extra, &mut out);
             }
-            What::TurnStarted { request: Some(request) } => {
+            What::TurnStarted { request: Some(request), .. } => {
                 self.event(activity, "prompt.submitted", content("prompt", request), &mut out);
             }
-            What::TurnStarted { request: None } => {
+            What::TurnStarted { request: None, .. } => {
                 self.event(activity, "agent.start", Map::new(), &mut out);
             }
-            What::TurnEnded { ending } => self.turn_ended(activity, ending, &mut out),
+            What::TurnEnded { ending, .. } => self.turn_ended(activity, ending, &mut out),
             What::Said { text, last, .. } => {
                 let kind = if *last { "model.response" } else { "model.delta" };
                 self.event(activity, kind, content("response", text), &mut out);
             }
-            What::Thought { text } => {
+            What::Thought { text, .. } => {
                 self.event(activity, "model.thought", content("thought", text), &mut out);
             }
             What::Progressed { description, .. } => {
@@ -127,7 +127,7 @@ impl Writer {
                 }
             }
             What::AskOpened { ask } => {
-                if let AskKind::Clarification { question } = &ask.kind {
+                if let AskKind::Clarification { question, .. } = &ask.kind {
                     let mut extra = content("question", question);
                     if let Some(action) = &ask.action {
                         extra.extend(action_fields(action));
@@ -136,7 +136,7 @@ impl Writer {
                     self.asked.insert(ask.id.clone(), event);
                 }
             }
-            What::AskClosed { id, action, outcome, by, message } => {
+            What::AskClosed { id, action, outcome, by, message, .. } => {
                 self.closed(
                     activity,
                     id,
@@ -145,7 +145,7 @@ impl Writer {
                     &mut out,
                 );
             }
-            What::HandedOff { reason } | What::Notified { text: reason } => {
+            What::HandedOff { reason, .. } | What::Notified { text: reason } => {
                 self.event(
                     activity,
                     "notification.sent",
@@ -153,7 +153,8 @@ impl Writer {
                     &mut out,
                 );
             }
-            What::Other { kind, text } => self.other(activity, kind, text.as_deref(), &mut out),
+            What::Raw { kind, text, .. } => self.other(activity, kind, text.as_deref(), &mut out),
+            _ => {}
         }
         out
     }
@@ -286,14 +287,14 @@ impl Writer {
 
     fn turn_ended(&mut self, activity: &Activity, ending: &Ending, out: &mut Vec<Value>) {
         match ending {
-            Ending::Completed => {
+            Ending::Completed | Ending::Suspended { .. } => {
                 self.event(activity, "agent.stop", Map::new(), out);
             }
-            Ending::Cancelled { by } => {
+            Ending::Cancelled { by, .. } => {
                 let extra = lifecycle("reason", Some(&format!("cancelled by {by}")));
                 self.event(activity, "agent.stop", extra, out);
             }
-            Ending::Failed { message } => {
+            Ending::Failed { message, .. } => {
                 self.event(activity, "agent.error", content("notification", message), out);
                 self.event(activity, "agent.stop", Map::new(), out);
             }

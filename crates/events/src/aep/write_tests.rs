@@ -7,15 +7,16 @@ use crate::event::Protocol;
 
 #[test]
 fn what_was_refused_and_ran_all_the_same_is_told_under_an_id_of_its_own() {
-    let origin = crate::activity::Origin {
-        session: "s".to_owned(),
-        seq: 1,
-        time: jiff::Timestamp::default(),
-    };
+    let origin =
+        crate::activity::Origin { session: "s".into(), seq: 1, time: jiff::Timestamp::default() };
     let mut writer = Writer::default();
     let mut tell = |what: What, seq: u64| {
         let origin = crate::activity::Origin { seq, ..origin.clone() };
-        writer.write(&Activity { origin, context: crate::activity::Context::default(), what })
+        writer.write(&Activity {
+            origin,
+            context: crate::activity::Context::default().into(),
+            what,
+        })
     };
     let action = Action::unseen("a", "Bash");
     tell(What::ActionDenied { action, by: "user".to_owned(), reason: None }, 1);

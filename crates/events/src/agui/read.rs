@@ -4,10 +4,11 @@
 //! AG-UI streams in pieces and the vocabulary wants whole: the arguments of a call, the role of a message.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::activity::{Action, Activity, Context, Ending, Origin, Status, What};
+use crate::activity::{Action, Activity, Context, Ending, Origin, Role, Status, What};
 
 /// Reads one thread's events.
 #[derive(Debug, Clone, Default)]
@@ -26,13 +27,13 @@ impl Reader {
     /// The activities of one event.
     pub fn read(&mut self, event: &Value, origin: &Origin) -> Vec<Activity> {
         let what = self.activities(event);
-        let context = Context {
+        let context = Arc::new(Context {
             agent: "ag-ui".to_owned(),
             agent_name: Some("AG-UI agent".to_owned()),
             session: self.thread.clone(),
             turn: self.run.clone(),
             ..Context::default()
-        };
+        });
         what.into_iter()
             .map(|what| Activity { origin: origin.clone(), context: context.clone(), what })
             .collect()
@@ -46,18 +47,20 @@ impl Reader {
             "RUN_STARTED" => {
                 self.thread = text(event, "threadId");
                 self.run = text(event, "runId");
-                vec![What::TurnStarted { request: last_request(event) }]
+                vec![What::TurnStarted { request: last_request(event), summary: None }]
             }
             "RUN_FINISHED" => {
                 let ending = match event.pointer("/outcome/type").and_then(Value::as_str) {
-                    Some("cancelled") => Ending::Cancelled { by: "producer".to_owned() },
+                    Some("cancelled") => {
+                        Ending::Cancelled { by: "producer".to_owned(), reason: None }
+                    }
                     _ => Ending::Completed,
                 };
-                vec![What::TurnEnded { ending }]
+                vec![ended_turn(ending)]
             }
             "RUN_ERROR" => {
                 let message = text(event, "message").unwrap_or_default();
-                vec![What::TurnEnded { ending: Ending::Failed { message } }]
+                vec![ended_turn(Ending::failed(message))]
             }
             "TEXT_MESSAGE_START" => {
                 let by_person = text(event, "role").is_some_and(|role| role == "user");
@@ -73,9 +76,19 @@ impl Reader {
                 };
                 match self.messages.remove(&id) {
                     Some(Some(request)) => {
-                        vec![What::Other { kind: "user.message".to_owned(), text: Some(request) }]
+                        vec![What::Said {
+                            message: id,
+                            role: Role::User,
+                            text: request,
+                            last: true,
+                        }]
                     }
-                    _ => vec![What::Said { message: id, text: String::new(), last: true }],
+                    _ => vec![What::Said {
+                        message: id,
+                        role: Role::Assistant,
+                        text: String::new(),
+                        last: true,
+                    }],
                 }
             }
             "TOOL_CALL_START" => {
@@ -108,10 +121,16 @@ impl Reader {
                     duration_ms: None,
                 }]
             }
-            "REASONING_MESSAGE_CONTENT" => {
-                text(event, "delta").map(|text| What::Thought { text }).into_iter().collect()
-            }
-            _ => vec![What::Other { kind, text: None }],
+            "REASONING_MESSAGE_CONTENT" => text(event, "delta")
+                .map(|text| What::Thought { message: String::new(), text, last: false })
+                .into_iter()
+                .collect(),
+            _ => vec![What::Raw {
+                protocol: crate::event::Protocol::Agui,
+                kind,
+                text: None,
+                event: event.clone(),
+            }],
         }
     }
 
@@ -123,7 +142,7 @@ impl Reader {
             request.push_str(&delta);
             return Vec::new();
         }
-        vec![What::Said { message: id, text: delta, last: false }]
+        vec![What::Said { message: id, role: Role::Assistant, text: delta, last: false }]
     }
 
     fn called(&mut self, event: &Value) -> Vec<What> {
@@ -139,6 +158,10 @@ impl Reader {
         let action = Action { input: Some(input), ..Action::unseen(&id, &name) };
         vec![What::ActionRequested { action, gate: None }]
     }
+}
+
+fn ended_turn(ending: Ending) -> What {
+    What::TurnEnded { ending, summary: None, result: None, usage: Vec::new() }
 }
 
 fn last_request(event: &Value) -> Option<String> {

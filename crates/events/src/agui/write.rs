@@ -92,15 +92,15 @@ impl Writer {
             self.close_text(&mut out);
         }
         match &activity.what {
-            What::TurnStarted { request: Some(request) } => {
+            What::TurnStarted { request: Some(request), .. } => {
                 let id = message_id(activity, "req");
                 out.push(json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": "user" }));
                 out.push(content(&id, request));
                 out.push(json!({ "type": "TEXT_MESSAGE_END", "messageId": id }));
             }
-            What::TurnEnded { ending } => self.finish(Some(ending), &mut out),
+            What::TurnEnded { ending, .. } => self.finish(Some(ending), &mut out),
             What::SessionEnded { .. } => self.finish(None, &mut out),
-            What::Said { message, text, last } => {
+            What::Said { message, text, last, .. } => {
                 self.said(activity, message, text, *last, &mut out);
             }
             What::ActionRequested { action, gate } => {
@@ -121,7 +121,7 @@ impl Writer {
                 }
             }
             What::AskOpened { ask } => out.push(ask_event(&ask.id, &ask_content(activity, ask))),
-            What::AskClosed { id, action, outcome, by, message } => {
+            What::AskClosed { id, action, outcome, by, message, .. } => {
                 let content = closed_content(action.as_ref(), *outcome, by, message.as_deref());
                 out.push(ask_event(id, &content));
                 if let (Some(action), Outcome::Rejected | Outcome::Expired) = (action, outcome) {
@@ -134,13 +134,7 @@ impl Writer {
                     );
                 }
             }
-            What::SessionStarted { .. }
-            | What::TurnStarted { request: None }
-            | What::Thought { .. }
-            | What::Progressed { .. }
-            | What::HandedOff { .. }
-            | What::Notified { .. }
-            | What::Other { .. } => {}
+            _ => {}
         }
         out
     }
@@ -156,7 +150,7 @@ impl Writer {
             "type": "RUN_FINISHED", "threadId": self.thread, "runId": self.run,
         });
         match ending {
-            Some(Ending::Failed { message }) => {
+            Some(Ending::Failed { message, .. }) => {
                 event = json!({ "type": "RUN_ERROR", "message": message });
             }
             Some(Ending::Cancelled { .. }) => {
@@ -164,7 +158,7 @@ impl Writer {
                     event.insert("outcome".into(), json!({ "type": "cancelled" }));
                 }
             }
-            Some(Ending::Completed) | None => {}
+            Some(Ending::Completed | Ending::Suspended { .. }) | None => {}
         }
         out.push(event);
     }
@@ -241,7 +235,7 @@ impl History {
     /// Takes one activity in.
     pub fn add(&mut self, activity: &Activity) {
         match &activity.what {
-            What::TurnStarted { request } => {
+            What::TurnStarted { request, .. } => {
                 self.turn_open = true;
                 if let Some(request) = request {
                     let id = message_id(activity, "req");
@@ -293,12 +287,7 @@ impl History {
                     self.refuse(activity, &action.id, message.as_deref().unwrap_or("refused"));
                 }
             }
-            What::SessionStarted { .. }
-            | What::Thought { .. }
-            | What::Progressed { .. }
-            | What::HandedOff { .. }
-            | What::Notified { .. }
-            | What::Other { .. } => {}
+            _ => {}
         }
     }
 
@@ -432,7 +421,9 @@ fn ask_content(activity: &Activity, ask: &Ask) -> Value {
             content.insert("irreversible".into(), json!(irreversible));
         }
     }
-    content.insert("until".into(), json!(time_text(ask.deadline)));
+    if let Some(deadline) = ask.deadline {
+        content.insert("until".into(), json!(time_text(deadline)));
+    }
     Value::Object(content)
 }
 

@@ -8,8 +8,13 @@ use crate::event::Protocol;
 #[test]
 fn secrets_reach_neither_the_history_nor_the_stream() {
     let leaky = [
-        What::TurnStarted { request: Some("use password=hunter2".to_owned()) },
-        What::Said { message: "m".to_owned(), text: "key sk-abcdef123".to_owned(), last: true },
+        What::TurnStarted { request: Some("use password=hunter2".to_owned()), summary: None },
+        What::Said {
+            role: crate::activity::Role::Assistant,
+            message: "m".to_owned(),
+            text: "key sk-abcdef123".to_owned(),
+            last: true,
+        },
         What::ActionRequested {
             action: Action {
                 input: Some(json!({ "command": "curl -H 'X-Api-Key: s3cr3t' h" })),
@@ -20,11 +25,11 @@ fn secrets_reach_neither_the_history_nor_the_stream() {
     ];
     let activities = leaky.map(|what| Activity {
         origin: crate::activity::Origin {
-            session: "s".to_owned(),
+            session: "s".into(),
             seq: 1,
             time: jiff::Timestamp::default(),
         },
-        context: crate::activity::Context::default(),
+        context: crate::activity::Context::default().into(),
         what,
     });
     let mut history = History::default();
@@ -46,13 +51,19 @@ fn a_history_that_no_event_can_hold_is_restated_from_where_it_fits() {
     let mut history = History::default();
     for seq in 0..12 {
         let text = format!("{seq}").repeat(1 << 19);
-        let what = What::Said { message: format!("m{seq}"), text, last: true };
-        let origin = crate::activity::Origin {
-            session: "s".to_owned(),
-            seq,
-            time: jiff::Timestamp::default(),
+        let what = What::Said {
+            role: crate::activity::Role::Assistant,
+            message: format!("m{seq}"),
+            text,
+            last: true,
         };
-        history.add(&Activity { origin, context: crate::activity::Context::default(), what });
+        let origin =
+            crate::activity::Origin { session: "s".into(), seq, time: jiff::Timestamp::default() };
+        history.add(&Activity {
+            origin,
+            context: crate::activity::Context::default().into(),
+            what,
+        });
     }
     let messages = history.messages();
     assert!((2..12).contains(&messages.len()), "{}", messages.len());

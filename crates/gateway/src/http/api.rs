@@ -38,13 +38,14 @@ fn row(opened: &Opened) -> Value {
         "session": opened.session,
         "cwd": opened.context.cwd,
         "since": time_text(opened.since),
-        "deadline": time_text(ask.deadline),
+        "deadline": ask.deadline.map(time_text),
         "default": "reject",
         "waiting": opened.waiting,
         "digest": ask.digest,
         "kind": match ask.kind {
             AskKind::Confirmation => "confirmation",
             AskKind::Clarification { .. } => "clarification",
+            AskKind::Plan { .. } => "plan",
         },
     });
     if let Some(fields) = row.as_object_mut() {

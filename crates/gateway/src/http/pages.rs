@@ -137,14 +137,15 @@ fn card(opened: &Opened, locale: Locale) -> minijinja::Value {
     if let Some(cwd) = &opened.context.cwd {
         row("page.folder", text::visible(cwd).into_owned(), None);
     }
-    let until = format!("{} · {}", clock_text(ask.deadline), locale.say("page.until_note", &[]));
+    let until = ask.deadline.map(clock_text).unwrap_or_default();
+    let until = format!("{until} · {}", locale.say("page.until_note", &[]));
     row("page.until", until, None);
     let (title, subject) = match (&ask.kind, &ask.action) {
         (AskKind::Confirmation, Some(action)) => (
             locale.say("page.wants_to_run", &[("agent", agent), ("tool", &action.title())]),
             action.subject(),
         ),
-        (AskKind::Clarification { question }, _) => {
+        (AskKind::Clarification { question, .. } | AskKind::Plan { text: question }, _) => {
             (locale.say("page.asks", &[("agent", agent)]), question.clone())
         }
         (AskKind::Confirmation, None) => {
