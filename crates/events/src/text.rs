@@ -7,6 +7,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+mod redactor;
+
+pub use redactor::Redactor;
+
 /// What stands where a credential was.
 const REDACTED: &str = "[redacted]";
 
@@ -71,29 +75,30 @@ fn is_hidden(character: char) -> bool {
 /// assert_eq!(redact("curl -H 'Authorization: Bearer abc.def-123'"), "curl -H '[redacted]'");
 /// ```
 pub fn redact(text: &str) -> Cow<'_, str> {
-    static CREDENTIALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(concat!(
-            r"(?i)(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
-            r"|\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,})",
-            r"|\bsk-[A-Za-z0-9_-]{6,}",
-            r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}",
-            r"|\bxox[abposr]-[A-Za-z0-9-]{10,}",
-            r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-            r"|\bauthorization:\s*(?:bearer|basic|token)?\s*[^\s'\x22]+",
-            r"|\bbearer\s+[A-Za-z0-9._~+/=-]+",
-            r"|\bx-api-key:?\s*[^\s'\x22]+",
-            r"|\b[A-Za-z0-9_]*(?:password|passwd|secret|api_?key|private_key|access_token|auth_token)[A-Za-z0-9_]*\s*[=:]\s*(?:'[^']*'|\x22[^\x22]*\x22|[^\s&;'\x22]+)",
-            r"|\b[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]+@",
-            r"|\bssh-(?:rsa|ed25519) [A-Za-z0-9+/=]{20,}",
-        ))
-        .ok()
-    });
     match &*CREDENTIALS {
         Some(pattern) => pattern.replace_all(text, REDACTED),
         // A pattern that does not compile must not let credentials through.
         None => Cow::Borrowed(REDACTED),
     }
 }
+
+static CREDENTIALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+        r"|\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,})",
+        r"|\bsk-[A-Za-z0-9_-]{6,}",
+        r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}",
+        r"|\bxox[abposr]-[A-Za-z0-9-]{10,}",
+        r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+        r"|\bauthorization:\s*(?:bearer|basic|token)?\s*[^\s'\x22]+",
+        r"|\bbearer\s+[A-Za-z0-9._~+/=-]+",
+        r"|\bx-api-key:?\s*[^\s'\x22]+",
+        r"|\b[A-Za-z0-9_]*(?:password|passwd|secret|api_?key|private_key|access_token|auth_token)[A-Za-z0-9_]*\s*[=:]\s*(?:'[^']*'|\x22[^\x22]*\x22|[^\s&;'\x22]+)",
+        r"|\b[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]+@",
+        r"|\bssh-(?:rsa|ed25519) [A-Za-z0-9+/=]{20,}",
+    ))
+    .ok()
+});
 
 /// Whether a character is only a part of the one before it, in any script.
 pub(crate) fn extends(letter: char) -> bool {
