@@ -4,6 +4,7 @@
 //! fails by panicking; that is its only way to say something.
 
 use banister_events::activity::{Action, ActionKind, Activity, Decision, Origin};
+use banister_events::aaep::voice::Voice;
 use banister_events::aep::mapping::{Agents, Stamp};
 use banister_events::agui::follow::{Ending, Follower};
 use banister_events::agui::protobuf;
@@ -11,6 +12,7 @@ use banister_events::agui::repair::Repairer;
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::Severity;
+use banister_events::translate::{Source, Translator};
 use banister_events::{aaep, aep, agui};
 use banister_policy::{Request, Rules, evaluate, shell};
 use jiff::Timestamp;
@@ -24,7 +26,7 @@ pub mod frames;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("frame_sse", frames::sse),
     ("frame_ndjson", frames::ndjson),
     ("frame_length", frames::length),
@@ -37,6 +39,7 @@ pub const TARGETS: [Target; 12] = [
     ("agui_repair", agui_repair),
     ("hook_payload", hook_payload),
     ("policy_shell", policy_shell),
+    ("translate", translate),
 ];
 
 /// AAEP: the checker takes any lines.
@@ -133,7 +136,7 @@ pub fn hook_payload(data: &[u8]) {
                 .expect("a time within reach");
             let stamp = Stamp { session: "s_fuzz", seq: session.seq, time };
             let mapped = agent.map(hook, &payload, &stamp);
-            let origin = Origin { session: "s_fuzz".to_owned(), seq: session.seq, time };
+            let origin = Origin { session: "s_fuzz".into(), seq: session.seq, time };
             for event in &mapped.events {
                 let gate = aep::read::action(event)
                     .filter(|_| mapped.gated)
@@ -206,6 +209,37 @@ fn clean(protocol: Protocol, events: &[Value]) {
     }
     // A session that is still open is no fault of the writer's.
     assert!(told.is_empty(), "{} has findings:\n{told}", protocol.title());
+}
+
+/// Any lines, taken for any protocol: what every translation writes is valid, and is taken back as validly.
+///
+/// # Panics
+///
+/// Where that does not hold.
+pub fn translate(data: &[u8]) {
+    for from in Protocol::ALL {
+        for to in Protocol::ALL {
+            let lines = data.split(|byte| *byte == b'\n').take(200).map(<[u8]>::to_vec);
+            let there = translated(from, to, lines);
+            clean(to, &there);
+            let lines = there.iter().map(|event| event.to_string().into_bytes());
+            clean(from, &translated(to, from, lines));
+        }
+    }
+}
+
+fn translated(from: Protocol, to: Protocol, lines: impl Iterator<Item = Vec<u8>>) -> Vec<Value> {
+    let voice = Voice { carry: true, ..Voice::default() };
+    let mut translator = Translator::new(Source::Protocol(from), to, voice);
+    let now = Timestamp::from_second(1_800_000_000).expect("a time within reach");
+    let mut told = Vec::new();
+    for line in lines {
+        told.extend(translator.message(&line, now).unwrap_or_default());
+    }
+    told.extend(translator.finish());
+    // Sessions that are interleaved in AG-UI go out one after another.
+    told.sort_by_key(|told| told.lane);
+    told.into_iter().map(|told| told.event).collect()
 }
 
 /// Shell text: reading it ends, what is opaque is never allowed, and nothing allowed hides a command that is denied.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
-pub(crate) use check::check;
+pub(crate) use check::{check, translate};
 pub(crate) use hook::hook;
 use serde_json::{Value, json};
 

@@ -23,6 +23,7 @@ usage: cargo xtask CHORE
   gen [--check]              write docs/reference/ from the code, or fail where it is stale
   bench hook [--runs N]      measure the hook against its peers; writes target/bench.json
   bench check [--runs N]     measure the checker against its peers; writes target/bench.json
+  bench translate [--runs N] measure translations against checking; writes target/bench.json
   agui follow|protobuf|repair
                              our side of AG-UI for scripts: JSON lines on stdin, JSON lines on stdout";
 
@@ -40,11 +41,15 @@ fn main() -> ExitCode {
         },
         ["bench", "hook"] => bench::hook(bench::RUNS),
         ["bench", "check"] => bench::check(bench::RUNS),
-        ["bench", which @ ("hook" | "check"), "--runs", runs] => match (*which, runs.parse()) {
-            ("hook", Ok(runs @ 1..=100_000)) => bench::hook(runs),
-            (_, Ok(runs @ 1..=100_000)) => bench::check(runs),
-            _ => return usage(),
-        },
+        ["bench", "translate"] => bench::translate(bench::RUNS),
+        ["bench", which @ ("hook" | "check" | "translate"), "--runs", runs] => {
+            match (*which, runs.parse()) {
+                ("hook", Ok(runs @ 1..=100_000)) => bench::hook(runs),
+                ("translate", Ok(runs @ 1..=100_000)) => bench::translate(runs),
+                (_, Ok(runs @ 1..=100_000)) => bench::check(runs),
+                _ => return usage(),
+            }
+        }
         _ => return usage(),
     };
     match done {

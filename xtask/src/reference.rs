@@ -12,19 +12,21 @@ mod coverage;
 mod findings;
 mod locales;
 mod policy;
+mod translation;
 
 const NOTE: &str = "<!-- Written by `cargo xtask gen`: change the code, not this page. -->";
 
 /// One page: its name and how it is made.
 type Page = (&'static str, fn() -> anyhow::Result<String>);
 
-const PAGES: [Page; 6] = [
+const PAGES: [Page; 7] = [
     ("agents.md", agents::page),
     ("cli.md", cli::page),
     ("coverage.md", coverage::page),
     ("findings.md", findings::page),
     ("locales.md", locales::page),
     ("policy.md", policy::page),
+    ("translation.md", translation::page),
 ];
 
 /// Writes every page that is not as it should be.
@@ -60,6 +62,10 @@ fn stale() -> anyhow::Result<Vec<(PathBuf, String)>> {
         if std::fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
             stale.push((path, text));
         }
+    }
+    let (path, text) = translation::data()?;
+    if std::fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
+        stale.push((path, text));
     }
     Ok(stale)
 }

@@ -41,11 +41,12 @@ pub(crate) mod input;
 mod json;
 mod junit;
 pub(crate) mod live;
+pub(crate) mod messages;
 mod progress;
 mod report;
 mod sarif;
 mod stream;
-pub(crate) mod window;
+mod window;
 
 /// What `banister check` takes.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod agents;
 mod answer;
 mod check;
 mod demo;
@@ -22,6 +23,7 @@ mod rules;
 mod schema;
 mod serve;
 mod token;
+mod translate;
 
 /// One rail for every agent: see, hear and approve what AI agents do on your behalf
 #[derive(Debug, Parser)]
@@ -45,10 +47,14 @@ enum Command {
     Check(check::CheckArgs),
     /// Turn a broken AG-UI recording into the nearest one that clients run clean
     Repair(repair::RepairArgs),
+    /// Turn a stream of one protocol, or a coding agent's hooks, into another protocol
+    Translate(translate::TranslateArgs),
     /// List the rules that streams are checked against
     Rules(rules::RulesArgs),
     /// Print the JSON Schemas of a protocol
     Schema(schema::SchemaArgs),
+    /// Show which coding agents are known, and try their mapping files
+    Agents(agents::AgentsArgs),
     /// Read and verify the journal
     Log(log::LogArgs),
     /// Make a login link for the browser
@@ -75,8 +81,12 @@ fn main() -> ExitCode {
         Command::Answer(args) => answer::run(&args),
         Command::Check(args) => print::with(|out, err| check::run(&args, out, err)),
         Command::Repair(args) => print::with(|out, err| repair::run(&args, out, err)),
+        Command::Translate(args) => print::with(|out, err| translate::run(&args, out, err)),
         Command::Rules(args) => print::with(|out, err| rules::run(&args, out, err)),
         Command::Schema(args) => print::with(|out, err| schema::run(&args, out, err)),
+        Command::Agents(args) => {
+            print::with(|out, err| agents::run(&args, &mut std::io::stdin().lock(), out, err))
+        }
         Command::Log(args) => log::run(&args),
         Command::Token(args) => token::run(&args),
         Command::Hook(args) => hook::run(&args),

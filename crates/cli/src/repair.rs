@@ -14,14 +14,11 @@ use banister_events::frame::sse;
 use banister_events::text;
 use serde_json::json;
 
-use crate::check::framing::{self, Framing, each, unwrapped};
+use crate::check::framing::Framing;
 use crate::check::input::{self, Input};
 use crate::check::live::Options;
-use crate::check::window::Measure;
+use crate::check::messages::{Stop, messages};
 use crate::failure::{FAILED, GOOD, REFUSED};
-
-/// How much is read at once.
-const PIECE: usize = 64 * 1024;
 
 /// What `banister repair` takes.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -92,56 +89,31 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Repairs everything that can be read; says why where not all could, and the exit code of that.
-    fn read(&mut self, source: &mut Input) -> Result<Option<(String, u8)>> {
+    fn read(&mut self, source: &mut Input) -> Result<Option<Stop>> {
         let mut framing = Framing::new();
-        let mut space = vec![0; PIECE];
         let mut first = true;
-        loop {
-            let count = match source.read(&mut space) {
-                Ok(count) => count,
-                Err(failure) => return Ok(Some((failure, FAILED))),
-            };
-            let piece = space.get(..count).unwrap_or_default();
-            let held = if framing.is_known() {
-                None
-            } else if let Some(held) = framing.tell(piece, count == 0) {
-                Some(held)
-            } else {
-                continue;
-            };
-            if let Some(what) = held.as_deref().and_then(framing::foreign) {
-                return Ok(Some((what.to_owned(), REFUSED)));
+        let stop = messages(source, &mut framing, |message| {
+            if std::mem::take(&mut first)
+                && let Some(protocol) = message.ok().and_then(Protocol::sniff_bytes)
+                && protocol != Protocol::Agui
+            {
+                let what = format!("this is {protocol}; repair knows AG-UI only");
+                return Ok(Some((what, REFUSED)));
             }
-            let mut rest = held.as_deref().unwrap_or(piece);
-            loop {
-                let several = framing.measure() == Measure::Plain;
-                let framed = match framing.read(&mut rest) {
-                    Some((framed, _)) => framed,
-                    None if count > 0 => break,
-                    None => match framing.end() {
-                        Some((framed, _)) => framed,
-                        None => return self.tell_frames(&framing).map(|()| None),
-                    },
-                };
-                for (_, message) in each(framed, several).filter_map(unwrapped) {
-                    if std::mem::take(&mut first)
-                        && let Some(protocol) = message.ok().and_then(Protocol::sniff_bytes)
-                        && protocol != Protocol::Agui
-                    {
-                        let what = format!("this is {protocol}; repair knows AG-UI only");
-                        return Ok(Some((what, REFUSED)));
-                    }
-                    let events = match message {
-                        Ok(bytes) => self.repairer.message(bytes),
-                        Err(error) => {
-                            self.repairer.unframed(error);
-                            Vec::new()
-                        }
-                    };
-                    self.write(events)?;
+            let events = match message {
+                Ok(bytes) => self.repairer.message(bytes),
+                Err(error) => {
+                    self.repairer.unframed(error);
+                    Vec::new()
                 }
-            }
+            };
+            self.write(events)?;
+            Ok(None)
+        })?;
+        if stop.is_none() {
+            self.tell_frames(&framing)?;
         }
+        Ok(stop)
     }
 
     /// Frames that stricter parsers do not read are written anew, whatever is in them.

@@ -8,6 +8,7 @@
 //! | [`sequence`] | what only the order of messages can break |
 //! | [`read`] | the protocol's events → activities |
 //! | [`mod@write`] | activities → the protocol's events |
+//! | [`response`] | hook responses ⇄ answers |
 //! | [`mapping`] | a native hook payload → an event |
 //! | [`dialect`] | an answer → what a native hook expects |
 //! | [`show`] | an event → lines that people read |
@@ -17,6 +18,7 @@ pub mod dialect;
 pub mod event;
 pub mod mapping;
 pub mod read;
+pub mod response;
 pub mod sequence;
 pub mod show;
 pub mod types;

@@ -97,7 +97,7 @@ impl Locale {
     ///
     /// ```
     /// use banister_events::locale::Locale;
-    /// let line = Locale::default().say("aaep.tool_completed", &[("tool", "Bash")]);
+    /// let line = Locale::default().say("aaep.tool_completed.normal", &[("tool", "Bash")]);
     /// assert_eq!(line, "Bash finished.");
     /// ```
     pub fn say(&self, key: &str, values: &[(&str, &str)]) -> String {

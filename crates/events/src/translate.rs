@@ -1,60 +1,505 @@
-//! One protocol becomes another: its reader, and the other's writer.
+//! One protocol becomes another: its reader, and the other's writer, for every session apart.
+//!
+//! A [`Translator`] takes messages one by one and gives events at once: nothing waits for the end of the stream but what
+//! the other protocol cannot say before. What a message is not JSON, or says nothing, is reported and the next one is
+//! read. What is lost stands in the [`Report`]: fields by the measured [`table`], the rest as the writers noted it.
 
-use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
 
-/// Something a writer did that nobody told it to, so that its stream stays a valid one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Note {
-    /// What it did.
-    pub kind: NoteKind,
-    /// What it did it to: a type of activity, an id, a field.
-    pub about: String,
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::aaep::voice::Voice;
+use crate::activity::{Activity, Origin, What};
+use crate::aep::mapping::{Correlator, Mapping, Stamp};
+use crate::event::Protocol;
+use crate::json::{self, Parser, View};
+use crate::{aaep, aep, agui, id};
+
+mod measure;
+mod note;
+mod report;
+mod rest;
+pub mod table;
+
+pub use measure::{Example, measure};
+pub use note::{Note, NoteKind, Notes};
+pub use report::Report;
+use rest::{Rest, Waiting};
+use table::Table;
+
+/// Where a stream comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum Source<'a> {
+    /// One of the three protocols.
+    Protocol(Protocol),
+    /// Native payloads of a coding agent's hooks: as they came, or as `{"hook": NAME, "payload": {…}}`.
+    Hook {
+        /// The agent.
+        mapping: &'a Mapping,
+        /// The hook, where the payloads do not bear its name.
+        hook: Option<&'a str>,
+    },
 }
 
-/// What a writer did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NoteKind {
-    /// The protocol has no word for it: it was left out.
-    Dropped,
-    /// What had to come before it was not said: it was begun.
-    Opened,
-    /// What was still open was ended.
-    Closed,
-    /// A text was longer than the protocol takes.
-    Shortened,
-    /// A credential was taken out.
-    Redacted,
-    /// An id did not fit, or was used before: it got another one.
-    Renamed,
-    /// A grave action ran although nobody was asked; it is told so.
-    Unconfirmed,
-    /// An action ran although it was refused; it is told so.
-    Refused,
+/// One event on its way out, and the session it belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// The session's number, by first appearance.
+    pub lane: usize,
+    /// The event.
+    pub event: Value,
 }
 
-/// Notes on their way to whoever reports them. Bounded: past the bound only the count goes on.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Notes {
-    kept: Vec<Note>,
-    more: u64,
+/// How many sessions are followed at once; past that, the one that was silent longest is ended.
+const LANES: usize = 10_000;
+
+/// Translates one stream.
+#[derive(Debug)]
+pub struct Translator<'a> {
+    source: Source<'a>,
+    to: Protocol,
+    voice: Voice,
+    parser: Parser,
+    lanes: HashMap<usize, Lane>,
+    /// A session's own id → its lane.
+    known: HashMap<String, usize>,
+    /// The lane of the message before, for those that do not name their session.
+    current: Option<usize>,
+    seen: usize,
+    seq: u64,
+    rest: Rest,
+    report: Report,
 }
 
-/// How many notes are kept until somebody takes them.
-const KEPT: usize = 1_024;
+#[derive(Debug)]
+struct Lane {
+    key: String,
+    session: Arc<str>,
+    /// The last time that an event of its own named.
+    time: Option<Timestamp>,
+    /// The time of the last activity.
+    now: Timestamp,
+    /// The number of the last message, so that the longest silence is known.
+    last: u64,
+    reader: Reader,
+    writer: Writer,
+    waiting: Waiting,
+}
 
-impl Notes {
-    /// Adds one.
-    pub fn add(&mut self, kind: NoteKind, about: impl Into<String>) {
-        if self.kept.len() < KEPT {
-            self.kept.push(Note { kind, about: about.into() });
-        } else {
-            self.more += 1;
+#[derive(Debug)]
+enum Reader {
+    Aaep(aaep::read::Reader),
+    Agui(Box<agui::read::Reader>),
+    Aep(aep::read::Reader),
+    Hook(Correlator, aep::read::Reader),
+}
+
+#[derive(Debug)]
+enum Writer {
+    Aaep(Box<aaep::write::Writer>),
+    Agui(Box<agui::write::Writer>),
+    Aep(Box<aep::write::Writer>),
+}
+
+impl<'a> Translator<'a> {
+    /// A translator; `voice` is how people are spoken to, and whether facts travel along.
+    pub fn new(source: Source<'a>, to: Protocol, voice: Voice) -> Self {
+        Self::by(Table::builtin(), source, to, voice)
+    }
+
+    /// A translator that knows by another table what has to travel along.
+    fn by(table: &Table, source: Source<'a>, to: Protocol, voice: Voice) -> Self {
+        let rest = match source {
+            Source::Protocol(from) if voice.carry => Rest::of(table, from, to),
+            _ => Rest::default(),
+        };
+        let report = Report::new(source, to, voice.carry);
+        Self {
+            source,
+            to,
+            voice,
+            parser: Parser::default(),
+            lanes: HashMap::new(),
+            known: HashMap::new(),
+            current: None,
+            seen: 0,
+            seq: 0,
+            rest,
+            report,
         }
     }
 
-    /// Takes what there is, and how many more there were.
-    pub fn take(&mut self) -> (Vec<Note>, u64) {
-        (std::mem::take(&mut self.kept), std::mem::take(&mut self.more))
+    /// What one message becomes. `now` is its time where it has none of its own and its session never had one.
+    ///
+    /// ```
+    /// use banister_events::aaep::voice::Voice;
+    /// use banister_events::event::Protocol;
+    /// use banister_events::translate::{Source, Translator};
+    /// let mut translator = Translator::new(Source::Protocol(Protocol::Agui), Protocol::Aaep, Voice::default());
+    /// let told = translator.message(br#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#, jiff::Timestamp::UNIX_EPOCH)?;
+    /// assert_eq!(told[0].event["type"], "aaep:agent.session.started");
+    /// # Ok::<(), banister_events::json::Error>(())
+    /// ```
+    pub fn message(&mut self, message: &[u8], now: Timestamp) -> Result<Vec<Told>, json::Error> {
+        self.seq += 1;
+        self.report.messages += 1;
+        let mut parser = std::mem::take(&mut self.parser);
+        let told = match parser.parse(message) {
+            Ok(document) => Ok(self.document(document.root(), now)),
+            Err(error) => {
+                self.report.unreadable(self.seq, &error.to_string());
+                Err(error)
+            }
+        };
+        self.parser = parser;
+        told
+    }
+
+    /// The stream is over: what was held comes out, what is open is ended.
+    pub fn finish(&mut self) -> Vec<Told> {
+        let mut lanes: Vec<usize> = self.lanes.keys().copied().collect();
+        lanes.sort_unstable();
+        lanes.into_iter().flat_map(|lane| self.end(lane)).collect()
+    }
+
+    /// Leaves a message out: the ids of all others stay what they were.
+    fn skip(&mut self) {
+        self.seq += 1;
+    }
+
+    /// Whether a session has something open: a turn, a run.
+    pub fn is_open(&self, lane: usize) -> bool {
+        self.lanes.get(&lane).is_some_and(|lane| lane.writer.is_open())
+    }
+
+    /// What was lost, and what had to be added.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    fn document(&mut self, event: View<'_>, now: Timestamp) -> Vec<Told> {
+        if !event.is_object() {
+            self.report.unreadable(self.seq, "this is no JSON object");
+            return Vec::new();
+        }
+        let from = match self.source {
+            Source::Protocol(from) => from,
+            Source::Hook { mapping, hook } => {
+                return self.hook(mapping, hook, event.to_value(), now);
+            }
+        };
+        let kind = report::kind(event);
+        self.report.count(&kind, event);
+        let mut told = match from {
+            Protocol::Agui => self.agui(event, now),
+            Protocol::Aaep => self.aaep(event, now),
+            Protocol::Aep => self.aep(event, now),
+        };
+        if !told.is_empty()
+            && let Some(fields) = self.rest.collect(&kind, event)
+        {
+            rest::attach((from, &kind), &fields, self.to, &mut told);
+        }
+        told
+    }
+
+    /// Only the beginning of a run, and the input of one, name their thread.
+    fn agui(&mut self, event: View<'_>, now: Timestamp) -> Vec<Told> {
+        let (lane, mut told) = match (event.get("threadId").and_then(View::as_str), self.current) {
+            (Some(thread), _) if !event.get("type").is_some_and(|it| it.is("RUN_FINISHED")) => {
+                self.lane(&thread)
+            }
+            (_, Some(lane)) => (lane, Vec::new()),
+            (_, None) => self.lane(""),
+        };
+        let time = agui::read::time(event);
+        self.notice(lane, event);
+        let mut activities = Vec::new();
+        if let Some((Reader::Agui(reader), origin)) = self.reader(lane, time, now) {
+            reader.read(event, &origin, &mut activities);
+        }
+        told.extend(self.write(lane, &activities));
+        told
+    }
+
+    /// AAEP's sessions are turns. One that begins when another is over goes on in its lane; one that begins while
+    /// another is open has a lane of its own. Replies name no session: whoever asked takes them.
+    fn aaep(&mut self, view: View<'_>, now: Timestamp) -> Vec<Told> {
+        let event = &view.to_value();
+        let time = aaep::read::time(event);
+        let Some(session) = aaep::read::session(event) else {
+            return self.everywhere(event, time, now);
+        };
+        let agent = event.pointer("/producer/agent_id").and_then(Value::as_str).unwrap_or_default();
+        let (lane, mut told) = if let Some(lane) = self.known.get(&session) {
+            (*lane, Vec::new())
+        } else {
+            let free = |(_, lane): &(&usize, &Lane)| lane.key == agent && !lane.writer.is_open();
+            let free = self.lanes.iter().filter(free).map(|(number, _)| *number).min();
+            let lane = free.map(|lane| (lane, Vec::new()));
+            let (lane, told) = lane.unwrap_or_else(|| self.open(&session, agent));
+            self.known.insert(session, lane);
+            (lane, told)
+        };
+        self.notice(lane, view);
+        told.extend(self.take(lane, event, time, now));
+        told
+    }
+
+    fn aep(&mut self, view: View<'_>, now: Timestamp) -> Vec<Told> {
+        let event = &view.to_value();
+        let time = aep::read::time(event);
+        match aep::read::session(event) {
+            Some(session) => {
+                let slug = event.pointer("/agent/slug").and_then(Value::as_str).unwrap_or_default();
+                let (lane, mut told) = self.lane(&format!("{slug}\n{session}"));
+                self.notice(lane, view);
+                told.extend(self.take(lane, event, time, now));
+                told
+            }
+            None if event.get("request_event_id").is_some() => self.everywhere(event, time, now),
+            None => {
+                let (lane, mut told) =
+                    self.current.map_or_else(|| self.lane(""), |lane| (lane, Vec::new()));
+                told.extend(self.take(lane, event, time, now));
+                told
+            }
+        }
+    }
+
+    fn hook(
+        &mut self,
+        mapping: &Mapping,
+        hook: Option<&str>,
+        mut event: Value,
+        now: Timestamp,
+    ) -> Vec<Told> {
+        let mut named = hook.map(str::to_owned);
+        let mut time = None;
+        if let Some(Value::Object(_)) = event.get("payload")
+            && let Some(name) = event.get("hook").and_then(Value::as_str)
+        {
+            named = Some(name.to_owned());
+            time = aep::read::time(&event);
+            event = event.get_mut("payload").map(Value::take).unwrap_or_default();
+        }
+        let Some(hook) = named.or_else(|| mapping.hook_of(&event)) else {
+            self.report.unreadable(self.seq, "the payload does not name its hook");
+            return Vec::new();
+        };
+        let session = mapping.session_of(&event);
+        let (lane, mut told) = match (session, self.current) {
+            (Some(session), _) => self.lane(&session),
+            (None, Some(lane)) => (lane, Vec::new()),
+            (None, None) => self.lane(""),
+        };
+        let mut activities = Vec::new();
+        if let Some((Reader::Hook(correlator, reader), origin)) = self.reader(lane, time, now) {
+            let stamp = Stamp { session: &origin.session, seq: origin.seq, time: origin.time };
+            for event in mapping.map_with(correlator, &hook, &event, &stamp).events {
+                activities.extend(reader.read(&event, None, &origin));
+            }
+        }
+        told.extend(self.write(lane, &activities));
+        told
+    }
+
+    /// For what names no session: only the session that it belongs to makes anything of it.
+    fn everywhere(&mut self, event: &Value, time: Option<Timestamp>, now: Timestamp) -> Vec<Told> {
+        let mut lanes: Vec<usize> = self.lanes.keys().copied().collect();
+        lanes.sort_unstable();
+        let told: Vec<Told> =
+            lanes.into_iter().flat_map(|lane| self.take(lane, event, time, now)).collect();
+        if told.is_empty() {
+            let name =
+                ["reply_token", "request_event_id"].into_iter().find_map(|key| event.get(key));
+            let about = name.and_then(Value::as_str).unwrap_or("an answer");
+            self.report.noted((vec![Note { kind: NoteKind::Ignored, about: about.to_owned() }], 0));
+        }
+        told
+    }
+
+    /// Keeps what came along with an event until it finds its place again.
+    fn notice(&mut self, lane: usize, event: View<'_>) {
+        if let (Source::Protocol(from), Some(lane)) = (self.source, self.lanes.get_mut(&lane)) {
+            lane.waiting.notice((from, self.to), event);
+        }
+    }
+
+    fn take(
+        &mut self,
+        lane: usize,
+        event: &Value,
+        time: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Vec<Told> {
+        let activities = match self.reader(lane, time, now) {
+            Some((Reader::Aaep(reader), origin)) => reader.read(event, &origin),
+            Some((Reader::Aep(reader), origin)) => reader.read(event, None, &origin),
+            _ => Vec::new(),
+        };
+        self.write(lane, &activities)
+    }
+
+    fn reader(
+        &mut self,
+        lane: usize,
+        time: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Option<(&mut Reader, Origin)> {
+        self.current = Some(lane);
+        let seq = self.seq;
+        let lane = self.lanes.get_mut(&lane)?;
+        lane.last = seq;
+        lane.time = time.or(lane.time);
+        lane.now = lane.time.unwrap_or(now);
+        let origin = Origin { session: Arc::clone(&lane.session), seq, time: lane.now };
+        Some((&mut lane.reader, origin))
+    }
+
+    fn write(&mut self, number: usize, activities: &[Activity]) -> Vec<Told> {
+        let Some(lane) = self.lanes.get_mut(&number) else { return Vec::new() };
+        let mut told = Vec::new();
+        let takes = |activity: &&Activity| {
+            self.voice.carry && self.to != Protocol::Aaep || !is_detail(activity)
+        };
+        for activity in activities.iter().filter(takes) {
+            for mut event in lane.writer.write(activity) {
+                lane.waiting.put_back(self.to, &mut event);
+                told.push(Told { lane: number, event });
+            }
+        }
+        self.report.noted(lane.writer.notes());
+        self.report.events += told.len() as u64;
+        told
+    }
+
+    /// The lane of a session, by its own id.
+    fn lane(&mut self, key: &str) -> (usize, Vec<Told>) {
+        match self.known.get(key) {
+            Some(lane) => (*lane, Vec::new()),
+            None => self.open(key, key),
+        }
+    }
+
+    fn open(&mut self, session: &str, key: &str) -> (usize, Vec<Told>) {
+        let mut told = Vec::new();
+        if self.lanes.len() >= LANES
+            && let Some(silent) = self.lanes.iter().min_by_key(|(_, lane)| lane.last)
+        {
+            let silent = *silent.0;
+            told = self.end(silent);
+            self.lanes.remove(&silent);
+            self.known.retain(|_, lane| *lane != silent);
+        }
+        let number = self.seen;
+        self.seen += 1;
+        self.known.insert(session.to_owned(), number);
+        let from = self.report.from.as_str();
+        let own: Arc<str> = id::derive("s_", &["translate", from, session]).into();
+        let reader = match self.source {
+            Source::Protocol(Protocol::Aaep) => Reader::Aaep(aaep::read::Reader::trusting()),
+            Source::Protocol(Protocol::Agui) => {
+                Reader::Agui(Box::new(agui::read::Reader::trusting()))
+            }
+            Source::Protocol(Protocol::Aep) => Reader::Aep(aep::read::Reader::trusting()),
+            // Its events are made here, by a mapping: nothing in them came from elsewhere.
+            Source::Hook { .. } => {
+                Reader::Hook(Correlator::default(), aep::read::Reader::trusting())
+            }
+        };
+        let writer = match self.to {
+            Protocol::Aaep => Writer::Aaep(Box::new(aaep::write::Writer::with(self.voice.clone()))),
+            Protocol::Agui => {
+                let writer = agui::write::Writer::recording(&own);
+                let writer = if self.voice.carry { writer.carrying() } else { writer };
+                Writer::Agui(Box::new(writer))
+            }
+            Protocol::Aep => {
+                let writer = aep::write::Writer::default();
+                let writer = if self.voice.carry { writer.carrying() } else { writer };
+                Writer::Aep(Box::new(writer))
+            }
+        };
+        let lane = Lane {
+            key: key.to_owned(),
+            session: own,
+            time: None,
+            now: Timestamp::default(),
+            last: self.seq,
+            reader,
+            writer,
+            waiting: Waiting::default(),
+        };
+        self.lanes.insert(number, lane);
+        (number, told)
+    }
+
+    fn end(&mut self, number: usize) -> Vec<Told> {
+        let seq = self.seq + 1;
+        let Some(lane) = self.lanes.get_mut(&number) else { return Vec::new() };
+        let origin = Origin { session: Arc::clone(&lane.session), seq, time: lane.now };
+        let activities = match &mut lane.reader {
+            Reader::Aaep(reader) => reader.finish(&origin),
+            Reader::Agui(reader) => reader.finish(&origin),
+            Reader::Aep(reader) | Reader::Hook(_, reader) => reader.finish(&origin),
+        };
+        let mut told = self.write(number, &activities);
+        // What waits for an answer is not over: the answer may come in the next recording.
+        let waits = |lane: &&mut Lane| matches!(&lane.writer, Writer::Aaep(it) if it.is_waiting());
+        if let Some(lane) = self.lanes.get_mut(&number).filter(|lane| !waits(&lane)) {
+            let events = lane.writer.close();
+            self.report.events += events.len() as u64;
+            told.extend(events.into_iter().map(|event| Told { lane: number, event }));
+            self.report.noted(lane.writer.notes());
+        }
+        told
     }
 }
+
+/// What only AG-UI asks about an event that is told already: whose child a message is, what a result is called.
+fn is_detail(activity: &Activity) -> bool {
+    let What::Raw { protocol: Protocol::Agui, kind, .. } = &activity.what else { return false };
+    !matches!(kind.as_str(), "RAW" | "CUSTOM" | "REASONING_ENCRYPTED_VALUE")
+        && agui::event::Type::parse(kind).is_some()
+}
+
+impl Writer {
+    fn write(&mut self, activity: &Activity) -> Vec<Value> {
+        match self {
+            Self::Aaep(writer) => writer.write(activity),
+            Self::Agui(writer) => writer.write(activity),
+            Self::Aep(writer) => writer.write(activity),
+        }
+    }
+
+    fn close(&mut self) -> Vec<Value> {
+        match self {
+            Self::Aaep(writer) => writer.close(),
+            Self::Agui(writer) => writer.close(),
+            Self::Aep(writer) => writer.close(),
+        }
+    }
+
+    fn notes(&mut self) -> (Vec<Note>, u64) {
+        match self {
+            Self::Aaep(writer) => writer.notes(),
+            Self::Agui(writer) => writer.notes(),
+            Self::Aep(writer) => writer.notes(),
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        match self {
+            Self::Aaep(writer) => writer.is_open(),
+            Self::Agui(writer) => writer.is_open(),
+            Self::Aep(writer) => writer.is_open(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "translate_tests.rs"]
+mod tests;

@@ -81,8 +81,8 @@ struct Channel {
 }
 
 enum Writer {
-    Aaep(aaep::write::Writer),
-    Aep(aep::write::Writer),
+    Aaep(Box<aaep::write::Writer>),
+    Aep(Box<aep::write::Writer>),
 }
 
 impl Writer {
@@ -394,9 +394,9 @@ impl Stream {
         let channel = self.channels.entry(record.session.clone()).or_insert_with(|| Channel {
             projection: Projection::new(Arc::clone(agents)),
             writer: match terms.protocol {
-                Protocol::Aep => Writer::Aep(aep::write::Writer::default()),
+                Protocol::Aep => Writer::Aep(Box::default()),
                 Protocol::Aaep | Protocol::Agui => {
-                    Writer::Aaep(aaep::write::Writer::new(&terms.language))
+                    Writer::Aaep(Box::new(aaep::write::Writer::new(&terms.language)))
                 }
             },
         });

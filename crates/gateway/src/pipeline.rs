@@ -236,8 +236,8 @@ impl Gateway {
             return Err(NOT_JSON.at("", "the payload is not a JSON object"));
         }
         let hook = hook_name(mapping, &incoming.hook, &payload)?;
-        let foreign = payload.get("session_id").and_then(Value::as_str).unwrap_or("-");
-        let session = id::derive("s_", &[&incoming.key, &mapping.name, foreign]);
+        let foreign = mapping.session_of(&payload).unwrap_or_else(|| "-".to_owned());
+        let session = id::derive("s_", &[&incoming.key, &mapping.name, &foreign]);
         let stamp = Stamp { session: &session, seq: 0, time: now };
         let mapped = mapping.map(&hook, &payload, &stamp);
         let request = mapped
@@ -333,20 +333,33 @@ fn check(incoming: &Incoming, read: &Read<'_>) -> Vec<Finding> {
 /// The name the hook was registered under counts; the payload fills in where there was none. Where the two differ and
 /// one of them waits for a decision, nobody can tell whether the agent does.
 fn hook_name(mapping: &Mapping, registered: &str, payload: &Value) -> Result<String, Finding> {
-    let borne = payload.get("hook_event_name").and_then(Value::as_str);
+    let borne = mapping.hook_of(payload);
+    let borne = borne.as_deref();
     let name = match registered {
         "" | "-" => borne.unwrap_or("-"),
         named => named,
     };
     let gated = mapping.gated_hooks();
-    let waits = |name: &str| gated.iter().find(|hook| hook.eq_ignore_ascii_case(name)).copied();
+    let waits = |name: &str| {
+        let exactly = gated.iter().find(|hook| **hook == name);
+        exactly.or_else(|| gated.iter().find(|hook| alike(hook, name))).copied()
+    };
     match borne {
-        Some(borne) if borne != name && (waits(borne).is_some() || waits(name).is_some()) => {
+        Some(borne) if !alike(borne, name) && (waits(borne).is_some() || waits(name).is_some()) => {
             let message = format!("the hook is registered as {name}, the payload says {borne}");
-            Err(MISNAMED.at("/hook_event_name", message))
+            let place = mapping.event_name().first().map_or("", String::as_str);
+            Err(MISNAMED.at(place, message))
         }
         _ => Ok(waits(name).unwrap_or(name).to_owned()),
     }
+}
+
+/// Some agents register a hook as `pre_tool_use` and call it `PreToolUse`.
+fn alike(one: &str, other: &str) -> bool {
+    let letters = |name: &str| -> String {
+        name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect()
+    };
+    letters(one) == letters(other)
 }
 
 fn draft(

@@ -48,9 +48,9 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// A projection that has seen nothing yet.
+    /// A projection that has seen nothing yet. Its reader may trust: the events it reads are made here, by a mapping.
     pub fn new(agents: Arc<Agents>) -> Self {
-        Self { agents, reader: aep::read::Reader::default(), asks: HashMap::new() }
+        Self { agents, reader: aep::read::Reader::trusting(), asks: HashMap::new() }
     }
 
     /// The activities of the next record.

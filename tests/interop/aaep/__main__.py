@@ -9,6 +9,7 @@ import mutants
 import recordings
 import samples
 import scripted
+import translated
 from checker import TARGET, check, expect, lines, step
 
 full = "full" in sys.argv[1:]
@@ -46,3 +47,6 @@ with tempfile.TemporaryDirectory(prefix="aaep-", dir=parent) as folder:
 step("whatever the schemas reject")
 count, theirs, ours = mutants.run(5_000 if full else 500)
 print(f"  {count} mutants: the schemas reject {theirs}, we reject {ours}, among them all of theirs")
+
+step("what we make of AG-UI, of AEP and of a coding agent's hooks")
+print(f"  {translated.run()}")

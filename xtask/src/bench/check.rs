@@ -27,9 +27,11 @@ mod lengths;
 mod memory;
 mod peer;
 mod report;
+mod translate;
 
 use agui::{Framing, Recording};
 use peer::{Part, Peer};
+pub(crate) use translate::translate;
 
 /// How much is handed to the framing at once, as `banister check` does.
 const PIECE: usize = 64 * 1024;

@@ -2,23 +2,10 @@
 
 use std::fmt::Write;
 
-use anyhow::Context;
 use banister_events::aep::dialect::{Behavior, Control};
 use banister_events::aep::mapping::{Agents, Mapping};
-use serde_json::Value;
 
 use super::{cell, code};
-
-const BEHAVIORS: [Behavior; 8] = [
-    Behavior::Allow,
-    Behavior::Deny,
-    Behavior::Ask,
-    Behavior::Defer,
-    Behavior::Block,
-    Behavior::Continue,
-    Behavior::Stop,
-    Behavior::Abstain,
-];
 
 pub(super) fn page() -> anyhow::Result<String> {
     let agents = Agents::builtin()?;
@@ -44,34 +31,14 @@ pub(super) fn page() -> anyhow::Result<String> {
     Ok(page)
 }
 
-/// Which events each hook becomes, from the file.
+/// Which events each hook becomes.
 fn events(page: &mut String, agent: &Mapping) -> anyhow::Result<()> {
-    let path = crate::root()?.join("crates/events/agents").join(format!("{}.yaml", agent.name));
-    let yaml = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let file: Value = serde_saphyr::from_str(&yaml).context("the mapping file")?;
-    let gated = agent.gated_hooks();
-    let mut rows: Vec<(&str, Vec<&str>)> = Vec::new();
-    for rule in file.get("events").and_then(Value::as_array).into_iter().flatten() {
-        let hook = text(rule, "source_event").context("a rule has no source_event")?;
-        let emitted = rule.get("emit").and_then(Value::as_array).into_iter().flatten();
-        let kinds =
-            std::iter::once(rule).chain(emitted).filter_map(|body| text(body, "canonical_event"));
-        if !rows.iter().any(|(known, _)| *known == hook) {
-            rows.push((hook, Vec::new()));
-        }
-        if let Some((_, known)) = rows.iter_mut().find(|(known, _)| *known == hook) {
-            for kind in kinds {
-                if !known.contains(&kind) {
-                    known.push(kind);
-                }
-            }
-        }
-    }
     page.push_str("\n| hook | becomes | waits for a decision |\n|---|---|---|\n");
-    for (hook, kinds) in rows {
-        let kinds: Vec<String> = kinds.into_iter().map(code).collect();
-        let waits = if gated.contains(&hook) { "yes" } else { "no" };
-        writeln!(page, "| {} | {} | {waits} |", code(hook), kinds.join(", "))?;
+    for row in agent.rows() {
+        let kinds: Vec<String> = row.events.iter().copied().map(code).collect();
+        let kinds = if kinds.is_empty() { "nothing".to_owned() } else { kinds.join(", ") };
+        let waits = if row.gated { "yes" } else { "no" };
+        writeln!(page, "| {} | {kinds} | {waits} |", code(row.hook))?;
     }
     Ok(())
 }
@@ -91,7 +58,7 @@ fn answers(
         writeln!(page, "The hook waits at most {} s.\n", seconds(deadline))?;
     }
     page.push_str("| decision | exit | stdout | stderr |\n|---|---|---|---|\n");
-    for behavior in BEHAVIORS {
+    for behavior in Behavior::ALL {
         let Some(template) = control.answers.get(&behavior) else { continue };
         row(page, behavior.name(), &template.fill("REASON"))?;
     }
@@ -122,10 +89,6 @@ fn seconds(milliseconds: u64) -> String {
     } else {
         format!("{whole}.{rest:03}").trim_end_matches('0').to_owned()
     }
-}
-
-fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value.get(key).and_then(Value::as_str)
 }
 
 #[cfg(test)]

@@ -1,198 +1,297 @@
 //! AAEP events → activities.
 //!
-//! Total: what AAEP says and the common vocabulary has no word for becomes [`What::Other`].
+//! Total: what is no object gives nothing, what is no core type becomes [`What::Raw`]. Sessions in one stream are kept
+//! apart. Memory is bounded whatever the stream does.
+//!
+//! Consent is never invented. An answer counts where a reply in the stream gives one that fits. Without a reply, a
+//! change of state from `awaiting_input` to `calling_tool` says that the one confirmation that is open was accepted;
+//! where several are open nobody can tell which one is meant, and none is closed. Banister's own extension fields are
+//! read by [`Reader::trusting`] only.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::activity::{
-    Action, Activity, Ask, AskKind, Context, Decision, Ending, Gate, Origin, Outcome, Risk, Role,
-    Status, What,
-};
+use super::event::{self, Type};
+use crate::activity::{Activity, Asks, Context, Ending, Origin, Role, What};
+use crate::event::Protocol;
+
+mod act;
+mod ask;
+mod carried;
+
+use ask::{Accepted, Wait};
+use carried::Carried;
+
+/// How many calls, outputs and asks are followed at once.
+const OPEN: usize = 1_024;
 
 /// Reads one stream's events.
-#[derive(Debug, Clone, Default)]
+///
+/// ```
+/// use banister_events::aaep::read::Reader;
+/// use banister_events::activity::{Origin, What};
+/// let event = serde_json::json!({"type": "aaep:agent.state.changed", "from_state": "idle", "to_state": "thinking"});
+/// let origin = Origin { session: "s".into(), seq: 1, time: "2026-01-31T12:00:00Z".parse()? };
+/// let read = Reader::default().read(&event, &origin);
+/// assert_eq!(read[0].what, What::StateChanged { state: "thinking".into(), summary: None });
+/// # Ok::<(), jiff::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Reader {
-    /// Ask id and action of each wait that a later change of state resolves.
-    waiting: Vec<(String, Option<Action>)>,
+    /// Whether Banister's own extension fields count.
+    trusts: bool,
+    /// Whether the session that is open was written with everything that had to travel along.
+    carried: bool,
+    asks: Asks,
+    /// Reply token → what is known of the wait beside the ask.
+    waits: BTreeMap<String, Wait>,
+    /// Confirmations that were accepted and led to no tool yet.
+    accepted: VecDeque<Accepted>,
+    /// Session → how many replies were read whose change of state is still to come.
+    answered: BTreeMap<String, u32>,
+    /// Call id → the action's own id and tool.
+    calls: BTreeMap<String, (String, String)>,
+    /// Output id → the message's own id.
+    outputs: BTreeMap<String, String>,
+    context: Option<Arc<Context>>,
+    /// Surroundings that travelled along.
+    surroundings: Context,
 }
 
 impl Reader {
-    /// The activities of one event.
+    /// A reader that takes back what a [`Writer`](super::write::Writer) put under `extensions.banister`. For
+    /// translations and replays only: whoever wrote the stream can say anything there.
+    pub fn trusting() -> Self {
+        Self { trusts: true, ..Self::default() }
+    }
+
+    /// The activities of one event or reply.
     pub fn read(&mut self, event: &Value, origin: &Origin) -> Vec<Activity> {
-        let context = Arc::new(context(event));
-        self.activities(event, origin)
-            .into_iter()
+        if !event.is_object() {
+            return Vec::new();
+        }
+        let facts = Carried::of(event, self.trusts);
+        let kind = text(event, "type").unwrap_or_default();
+        let what = match Type::parse(kind) {
+            Some(kind) => {
+                self.begin(kind, event, facts);
+                self.core(kind, event, facts, origin)
+            }
+            None if event::is_control(kind) => self.replied(event),
+            None if kind.is_empty() => Vec::new(),
+            None => vec![What::Raw {
+                protocol: Protocol::Aaep,
+                kind: kind.to_owned(),
+                text: owned(event, "summary_normal"),
+                event: event.clone(),
+            }],
+        };
+        if what.is_empty() {
+            return Vec::new();
+        }
+        let context = self.context(event);
+        what.into_iter()
             .map(|what| Activity { origin: origin.clone(), context: context.clone(), what })
             .collect()
     }
 
-    fn activities(&mut self, event: &Value, origin: &Origin) -> Vec<What> {
-        let Some(kind) = text(event, "type") else {
-            return Vec::new();
+    /// The stream is over. Nothing is held back, and nothing is made up.
+    pub fn finish(&mut self, _origin: &Origin) -> Vec<Activity> {
+        Vec::new()
+    }
+
+    fn core(
+        &mut self,
+        kind: Type,
+        event: &Value,
+        facts: Carried<'_>,
+        origin: &Origin,
+    ) -> Vec<What> {
+        match kind {
+            Type::SessionStarted => vec![What::TurnStarted {
+                request: owned(event, "request_text"),
+                summary: self.summary(event, facts),
+            }],
+            Type::SessionCompleted | Type::SessionErrored | Type::SessionCancelled => {
+                let mut read = self.session_over(event);
+                read.push(self.turn_ended(kind, event, facts));
+                read
+            }
+            Type::StateChanged => self.state_changed(event, facts, origin),
+            Type::ProgressUpdated => vec![progressed(event, facts)],
+            Type::ToolInvoked => self.invoked(event, facts).into_iter().collect(),
+            Type::ToolCompleted => vec![self.completed(event, facts)],
+            Type::OutputStreaming => vec![self.said(event, facts)],
+            Type::AwaitingConfirmation | Type::AwaitingClarification => {
+                self.asked(kind, event, facts, origin)
+            }
+            Type::HandoffRequested => vec![What::HandedOff {
+                reason: owned(event, "reason").unwrap_or_default(),
+                target: facts.text("target").or_else(|| owned(event, "target_kind")),
+                uri: owned(event, "target_uri"),
+            }],
+        }
+    }
+
+    /// The agent's own words: not those that a writer put there.
+    fn summary(&self, event: &Value, facts: Carried<'_>) -> Option<String> {
+        let own = !self.carried || facts.get("own_words").and_then(Value::as_bool) == Some(true);
+        owned(event, "summary_normal").filter(|_| own)
+    }
+
+    fn turn_ended(&mut self, kind: Type, event: &Value, facts: Carried<'_>) -> What {
+        let summary = self.summary(event, facts);
+        let told = || owned(event, "summary_normal").unwrap_or_default();
+        let ending = match kind {
+            Type::SessionErrored => Ending::Failed {
+                message: facts.text("message").unwrap_or_else(told),
+                code: facts.text("code").or_else(|| owned(event, "error_code")),
+                category: owned(event, "error_category").filter(|word| word != "unknown"),
+            },
+            Type::SessionCancelled => Ending::Cancelled {
+                by: facts
+                    .text("by")
+                    .or_else(|| owned(event, "cancelled_by"))
+                    .unwrap_or_else(|| "system".to_owned()),
+                reason: facts.text("reason").or_else(|| owned(event, "cancellation_reason")),
+            },
+            _ => Ending::Completed,
         };
-        let core = kind
-            .strip_prefix("aaep:agent.")
-            .or_else(|| kind.strip_prefix("https://aaep-protocol.org/types/agent."));
-        match core {
-            Some("session.started") => {
-                let request = text(event, "request_text").or_else(|| text(event, "summary_normal"));
-                vec![What::TurnStarted { request, summary: None }]
-            }
-            Some("session.completed") => vec![ended_turn(Ending::Completed)],
-            Some("session.errored") => {
-                let message = text(event, "summary_normal").unwrap_or_default();
-                vec![ended_turn(Ending::failed(message))]
-            }
-            Some("session.cancelled") => {
-                let by = text(event, "cancelled_by").unwrap_or_else(|| "system".to_owned());
-                vec![ended_turn(Ending::Cancelled { by, reason: None })]
-            }
-            Some("state.changed") => self.left_waiting(event),
-            Some("progress.updated") => vec![What::Progressed {
-                step: None,
-                total: None,
-                eta_ms: None,
-                percent: event.pointer("/progress/percent").and_then(Value::as_f64),
-                description: event
-                    .pointer("/progress/description")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned),
-            }],
-            Some("tool.invoked") => {
-                vec![What::ActionRequested { action: action(event), gate: None }]
-            }
-            Some("tool.completed") => vec![ended(event)],
-            Some("output.streaming") => vec![What::Said {
-                role: Role::Assistant,
-                message: text(event, "output_id")
-                    .or_else(|| text(event, "session_id"))
-                    .unwrap_or_default(),
-                text: text(event, "chunk").unwrap_or_default(),
-                last: event.get("complete").and_then(Value::as_bool).unwrap_or(false),
-            }],
-            Some("awaiting.confirmation") => vec![self.asked(event, origin, AskKind::Confirmation)],
-            Some("awaiting.clarification") => {
-                let question = text(event, "question").unwrap_or_default();
-                vec![self.asked(event, origin, AskKind::question(question))]
-            }
-            Some("handoff.requested") => {
-                vec![What::HandedOff {
-                    reason: text(event, "reason").unwrap_or_default(),
-                    target: None,
-                    uri: None,
-                }]
-            }
-            _ => vec![What::Raw {
-                protocol: crate::event::Protocol::Aaep,
-                kind,
-                text: text(event, "summary_normal"),
-                event: event.clone(),
-            }],
+        let result = facts.get("result").cloned();
+        What::TurnEnded {
+            ending,
+            summary,
+            result: result.or_else(|| owned(event, "output_summary").map(Value::String)),
+            usage: facts.data("usage").unwrap_or_default(),
         }
     }
 
-    fn asked(&mut self, event: &Value, origin: &Origin, kind: AskKind) -> What {
-        let token = text(event, "reply_token").unwrap_or_default();
-        let seconds = event.get("timeout_seconds").and_then(Value::as_i64).unwrap_or(60);
-        let action = (kind == AskKind::Confirmation).then(|| Action {
-            input: text(event, "action").map(Value::String),
-            ..Action::unseen(&token, "action")
+    fn state_changed(&mut self, event: &Value, facts: Carried<'_>, origin: &Origin) -> Vec<What> {
+        let Some(state) = owned(event, "to_state") else { return Vec::new() };
+        if let Some(refusal) = carried::refusal(facts) {
+            return vec![refusal];
+        }
+        let mut read = self.left_waiting(event, facts, origin);
+        // Changes that the writer made by itself are made again by the next one.
+        let own = !self.carried || facts.get("state").is_some();
+        if own && !state.is_empty() {
+            read.push(What::StateChanged { state, summary: self.summary(event, facts) });
+        }
+        read
+    }
+
+    fn said(&mut self, event: &Value, facts: Carried<'_>) -> What {
+        let output = text(event, "output_id").or_else(|| text(event, "session_id"));
+        let output = output.unwrap_or_default();
+        let last = event.get("complete").and_then(Value::as_bool).unwrap_or(false);
+        if let Some(message) = facts.text("message") {
+            keep(&mut self.outputs, output, message);
+        }
+        let message = self.outputs.get(output).cloned().unwrap_or_else(|| output.to_owned());
+        if last {
+            self.outputs.remove(output);
+        }
+        let text = owned(event, "chunk").unwrap_or_default();
+        What::Said { role: Role::Assistant, message, text, last }
+    }
+
+    /// What has to be known before an event is read: a session begins, surroundings changed.
+    fn begin(&mut self, kind: Type, event: &Value, facts: Carried<'_>) {
+        if kind == Type::SessionStarted {
+            self.carried = facts.get("own_words").is_some();
+            self.surroundings = Context::default();
+            if let Some(session) = text(event, "session_id") {
+                self.answered.remove(session);
+            }
+        }
+        if let Some(context) = facts.data("context") {
+            self.surroundings = context;
+        }
+    }
+
+    /// Who says it. The same as before is shared with what was read before.
+    fn context(&mut self, event: &Value) -> Arc<Context> {
+        let producer = event.get("producer");
+        if let (None, Some(known)) = (producer, &self.context) {
+            return known.clone();
+        }
+        let of = |key: &str| producer.and_then(|producer| text(producer, key));
+        let around = &self.surroundings;
+        let turn = around.turn.as_deref().or_else(|| text(event, "session_id"));
+        if let Some(known) = &self.context
+            && known.agent == of("agent_id").unwrap_or(UNKNOWN)
+            && known.agent_name.as_deref() == of("agent_name")
+            && known.agent_version.as_deref() == of("agent_version")
+            && known.model.as_deref() == of("model")
+            && known.turn.as_deref() == turn
+            && known.session == around.session
+            && known.subagent == around.subagent
+            && known.hook == around.hook
+            && known.permission_mode == around.permission_mode
+            && known.cwd == around.cwd
+        {
+            return known.clone();
+        }
+        let owned = |key: &str| of(key).map(str::to_owned);
+        let context = Arc::new(Context {
+            agent: of("agent_id").unwrap_or(UNKNOWN).to_owned(),
+            agent_name: owned("agent_name"),
+            agent_version: owned("agent_version"),
+            model: owned("model"),
+            turn: turn.map(str::to_owned),
+            ..around.clone()
         });
-        let gate = action.as_ref().map(|_| Gate {
-            decision: Decision::Ask,
-            rule: "agent".to_owned(),
-            reason: text(event, "consequence").unwrap_or_default(),
-            risk: match text(event, "risk_level").as_deref() {
-                Some("high") => Risk::High,
-                Some("low") => Risk::Low,
-                _ => Risk::Medium,
-            },
-            irreversible: match text(event, "reversibility").as_deref() {
-                Some("irreversible") => Some(true),
-                Some("reversible" | "reversible_with_effort") => Some(false),
-                _ => event.get("irreversible").and_then(Value::as_bool),
-            },
-            opaque: None,
-            safer: None,
-        });
-        let id = crate::id::derive("ask_", &[&origin.session, &token]);
-        self.waiting.push((id.clone(), action.clone()));
-        let deadline = jiff::SignedDuration::from_secs(seconds.clamp(1, 86_400));
-        What::AskOpened {
-            ask: Box::new(Ask {
-                action,
-                gate,
-                deadline: origin.time.saturating_add(deadline).ok(),
-                ..Ask::new(id, token, kind)
-            }),
-        }
-    }
-
-    /// A change away from `awaiting_input` ends every wait; only `calling_tool` says that it was accepted.
-    fn left_waiting(&mut self, event: &Value) -> Vec<What> {
-        if text(event, "from_state").as_deref() != Some("awaiting_input") {
-            return Vec::new();
-        }
-        let accepted = text(event, "to_state").as_deref() == Some("calling_tool");
-        std::mem::take(&mut self.waiting)
-            .into_iter()
-            .map(|(id, action)| What::AskClosed {
-                id,
-                action,
-                outcome: if accepted { Outcome::Accepted } else { Outcome::Rejected },
-                by: "user".to_owned(),
-                message: text(event, "summary_normal"),
-                response: None,
-                updated_input: None,
-            })
-            .collect()
+        self.context = Some(context.clone());
+        context
     }
 }
 
-fn ended_turn(ending: Ending) -> What {
-    What::TurnEnded { ending, summary: None, result: None, usage: Vec::new() }
+/// The name of an agent that did not tell one.
+const UNKNOWN: &str = "unknown";
+
+/// When an event was made, or a reply given.
+pub fn time(event: &Value) -> Option<Timestamp> {
+    text(event, "timestamp")?.parse().ok()
 }
 
-fn context(event: &Value) -> Context {
-    let producer = |key: &str| event.get("producer").and_then(|producer| text(producer, key));
-    Context {
-        agent: producer("agent_id").unwrap_or_else(|| "unknown".to_owned()),
-        agent_name: producer("agent_name"),
-        agent_version: producer("agent_version"),
-        model: producer("model"),
-        turn: text(event, "session_id"),
-        ..Context::default()
+/// The session that an event belongs to, as its producer names it. Replies name none.
+pub fn session(event: &Value) -> Option<String> {
+    owned(event, "session_id")
+}
+
+fn progressed(event: &Value, facts: Carried<'_>) -> What {
+    if let Some(what) = carried::sentence(facts).or_else(|| carried::refusal(facts)) {
+        return what;
+    }
+    let progress = event.get("progress").unwrap_or(&Value::Null);
+    What::Progressed {
+        percent: progress.get("percent").and_then(Value::as_f64),
+        step: progress.get("step").and_then(Value::as_u64),
+        total: progress.get("total_steps").and_then(Value::as_u64),
+        description: owned(progress, "description").or_else(|| owned(event, "summary_normal")),
+        eta_ms: event.get("eta_ms").and_then(Value::as_u64),
     }
 }
 
-fn action(event: &Value) -> Action {
-    let tool = text(event, "tool").unwrap_or_else(|| "unknown".to_owned());
-    let id = text(event, "tool_call_id").unwrap_or_else(|| tool.clone());
-    Action {
-        input: text(event, "args_summary").map(Value::String),
-        rationale: text(event, "summary_normal"),
-        ..Action::unseen(&id, &tool)
+/// Remembers something under a name, unless there is too much already.
+fn keep<T>(map: &mut BTreeMap<String, T>, name: &str, value: T) {
+    if map.len() < OPEN || map.contains_key(name) {
+        map.insert(name.to_owned(), value);
     }
 }
 
-fn ended(event: &Value) -> What {
-    let action = action(event);
-    What::ActionEnded {
-        id: action.id,
-        tool: action.tool,
-        status: match text(event, "status").as_deref() {
-            Some("success") => Status::Success,
-            Some("timeout") => Status::Timeout,
-            _ => Status::Failure,
-        },
-        output: None,
-        error: text(event, "error_message"),
-        duration_ms: event.get("duration_ms").and_then(Value::as_u64),
-    }
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str)
 }
 
-fn text(value: &Value, key: &str) -> Option<String> {
-    value.get(key).and_then(Value::as_str).map(str::to_owned)
+fn owned(value: &Value, key: &str) -> Option<String> {
+    text(value, key).map(str::to_owned)
 }
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

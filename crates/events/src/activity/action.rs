@@ -44,9 +44,10 @@ impl Action {
         }
     }
 
-    /// The first line of [`Action::subject`], for where there is room for one.
+    /// The first line of [`Action::subject`], for where there is room for one. Of a question, the question.
     pub fn headline(&self) -> String {
-        let subject = self.subject();
+        let asked = self.input.as_ref().and_then(|input| input.pointer("/questions/0/question"));
+        let subject = asked.and_then(Value::as_str).map_or_else(|| self.subject(), str::to_owned);
         let mut lines = subject.lines();
         let first = lines.next().unwrap_or_default().to_owned();
         if lines.next().is_some() { format!("{first} …") } else { first }
@@ -66,11 +67,11 @@ impl Action {
             "command",
             "cmd",
             "file_path",
+            "pattern",
+            "query",
             "path",
             "notebook_path",
             "url",
-            "pattern",
-            "query",
             "skill",
         ];
         let Some(Value::Object(fields)) = &self.input else {

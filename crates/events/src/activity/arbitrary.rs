@@ -10,10 +10,10 @@ use super::*;
 /// Text as agents send it: ordinary, empty, hostile, long.
 fn words() -> impl Strategy<Value = String> {
     prop_oneof![
-        60 => "[a-z ]{1,20}",
-        10 => Just(String::new()),
-        10 => any::<String>(),
-        10 => Just("rm -rf / \u{202e} password=hunter2 \u{0}".to_owned()),
+        600 => "[a-z ]{1,20}",
+        100 => Just(String::new()),
+        100 => any::<String>(),
+        100 => Just("rm -rf / \u{202e} password=hunter2 \u{0}".to_owned()),
         1 => (0_usize..40_000).prop_map(|n| "é".repeat(n)),
     ]
 }

@@ -1,44 +1,92 @@
 //! Native hook payloads → AEP events, by the rules of a mapping file (`aep.mapping/v1`).
 //!
-//! One YAML file per coding agent, under `agents/`; a new agent or a renamed field is a change of data. A payload that no
-//! rule knows still becomes an event: of type `x.<hook>`, so that nothing is dropped.
+//! One YAML file per coding agent, under `agents/`; a new agent or a renamed field is a change of data. The grammar is
+//! in `docs/reference/mapping.md`. A payload that no rule knows still becomes an event: of type `x.<hook>`, so that
+//! nothing is dropped; and where a hook waits for a decision, one that no rule knows waits too.
 //!
-//! The keys `schema_version`, `agent`, `display_name`, `events`, `id`, `source_event`, `when`, `canonical_event`, `fields`
-//! and `content` are the protocol's; `x-mapping: 1` marks Banister's completions: `name`, `common`, `sources`, `value`,
-//! `default`, `transform`, `emit`, `gated`, `control`.
+//! | module | what it does |
+//! |---|---|
+//! | `tree` | YAML with places, and problems |
+//! | `load` | a file, and what it extends |
+//! | `rule` | which rule a payload falls under |
+//! | `build` | a payload → the fields of an event |
+//! | `path` | paths into an event |
+//! | `transform` | what may be done to a value on the way |
+//! | `correlate` | action ids for agents that give none |
+//! | `control` | how the agent is answered, and where its hooks are registered |
+//! | `example` | examples, and whether they hold |
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
-use regex::Regex;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::dialect::Control;
+use rule::Rule;
+
+mod build;
+mod control;
+mod correlate;
+mod example;
+mod load;
+mod path;
+mod rule;
+mod transform;
+mod tree;
+
+pub use control::{Install, InstallHook};
+pub use correlate::Correlator;
+pub use tree::{At, Problem};
 
 /// What is wrong with a mapping file.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The YAML does not have the shape of a mapping file.
-    #[error("{file}: {source}")]
-    Yaml {
+    /// The file is no mapping file.
+    #[error("{file}: {}", list(problems))]
+    Invalid {
         /// The file.
         file: String,
-        /// Where and what, with line and column.
-        source: Box<serde_saphyr::Error>,
-    },
-    /// The YAML has the shape but does not make sense.
-    #[error("{file}: rule {rule}: {message}")]
-    Rule {
-        /// The file.
-        file: String,
-        /// The rule's id.
-        rule: String,
-        /// What is wrong.
-        message: String,
+        /// Everything that is wrong, in the file's order, warnings included.
+        problems: Vec<Problem>,
     },
 }
+
+fn list(problems: &[Problem]) -> String {
+    let errors: Vec<String> =
+        problems.iter().filter(|problem| !problem.warning).map(ToString::to_string).collect();
+    errors.join("; ")
+}
+
+macro_rules! embedded {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../agents/", $name, ".yaml")))
+    };
+}
+
+/// The mapping files that are embedded, one line each: name and text. What extends another comes after it.
+const EMBEDDED: &[(&str, &str)] = &[
+    embedded!("claude-code"),
+    embedded!("codex"),
+    embedded!("cursor"),
+    embedded!("gemini-cli"),
+    embedded!("copilot-cli"),
+    embedded!("vscode-copilot"),
+    embedded!("qwen-code"),
+    embedded!("factory-droid"),
+    embedded!("windsurf"),
+    embedded!("kiro"),
+    embedded!("kimi-code"),
+    embedded!("hermes"),
+    embedded!("openhands"),
+    embedded!("opencode"),
+    embedded!("pi"),
+    embedded!("cline"),
+    embedded!("goose"),
+    embedded!("amp"),
+    embedded!("antigravity"),
+];
 
 /// The mapping of one agent.
 #[derive(Debug)]
@@ -49,123 +97,44 @@ pub struct Mapping {
     pub name: String,
     /// The name for people.
     pub display_name: String,
+    /// Other names it goes by.
+    pub aliases: Vec<String>,
+    /// Where a payload bears its hook's name.
+    event_name: Vec<String>,
+    /// Where a payload bears the id of its conversation.
+    session: Vec<String>,
     /// How this agent is answered, per hook; `*` is any other hook.
     control: BTreeMap<String, Control>,
+    install: Option<Install>,
     rules: Vec<Rule>,
+    examples: example::Examples,
+    warnings: Vec<Problem>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    schema_version: String,
-    #[serde(rename = "x-mapping", default)]
-    completions: u32,
-    agent: String,
-    name: Option<String>,
-    display_name: Option<String>,
-    #[serde(default)]
-    common: BTreeMap<String, Spec>,
-    events: Vec<RuleText>,
-    #[serde(default)]
-    control: BTreeMap<String, Control>,
+/// What becomes of one hook's payloads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Row<'a> {
+    /// The hook.
+    pub hook: &'a str,
+    /// The types of events that it may become.
+    pub events: Vec<&'a str>,
+    /// Whether it waits for a decision.
+    pub gated: bool,
 }
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RuleText {
-    id: String,
-    source_event: String,
-    #[serde(default)]
-    when: BTreeMap<String, Condition>,
-    #[serde(default)]
-    gated: bool,
-    canonical_event: Option<String>,
-    #[serde(default)]
-    fields: BTreeMap<String, Spec>,
-    #[serde(default)]
-    content: Vec<ContentSpec>,
-    /// Several events from one payload, each only when all its required fields are there.
-    #[serde(default)]
-    emit: Vec<Body>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Body {
-    canonical_event: String,
-    #[serde(default)]
-    fields: BTreeMap<String, Spec>,
-    #[serde(default)]
-    content: Vec<ContentSpec>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Spec {
-    source: Option<String>,
-    #[serde(default)]
-    sources: Vec<String>,
-    value: Option<Value>,
-    default: Option<Value>,
-    transform: Option<String>,
-    #[serde(default)]
-    required: bool,
-    /// A hint for consumers that render fields by themselves.
-    #[serde(rename = "display_style")]
-    _display_style: Option<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ContentSpec {
-    r#type: String,
-    text: Spec,
-    style: Option<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-enum Condition {
-    Test(Test),
-    Equals(Value),
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Test {
-    exists: Option<bool>,
-    prefix: Option<String>,
-    r#in: Option<Vec<Value>>,
-}
-
-#[derive(Debug)]
-struct Rule {
-    source_event: String,
-    when: Vec<(String, Condition)>,
-    gated: bool,
-    bodies: Vec<Compiled>,
-}
-
-#[derive(Debug)]
-struct Compiled {
-    kind: String,
-    fields: Vec<(String, Spec, Option<Transform>)>,
-    content: Vec<ContentSpec>,
-}
-
-#[derive(Debug, Clone)]
-enum Transform {
-    ToString,
-    Capture(Regex),
-}
-
-/// The mapping files that are embedded: name and text.
-const EMBEDDED: [(&str, &str); 1] =
-    [("claude-code.yaml", include_str!("../../agents/claude-code.yaml"))];
 
 /// The known coding agents.
-#[derive(Debug)]
-pub struct Agents(Vec<Mapping>);
+#[derive(Debug, Clone)]
+pub struct Agents(Arc<[Mapping]>);
+
+/// Read once per process.
+static BUILTIN: LazyLock<Result<Agents, Error>> = LazyLock::new(|| {
+    EMBEDDED
+        .iter()
+        .map(|(name, yaml)| Mapping::load(&format!("{name}.yaml"), yaml))
+        .collect::<Result<_, _>>()
+        .map(Agents)
+});
 
 impl Agents {
     /// The agents whose mapping files are embedded.
@@ -176,16 +145,15 @@ impl Agents {
     /// # Ok::<(), banister_events::aep::mapping::Error>(())
     /// ```
     pub fn builtin() -> Result<Self, Error> {
-        EMBEDDED
-            .iter()
-            .map(|(file, yaml)| Mapping::load(file, yaml))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        BUILTIN.clone()
     }
 
-    /// An agent by its install name or its AEP slug.
+    /// An agent by its install name, its AEP slug or an alias, in this order.
     pub fn find(&self, name: &str) -> Option<&Mapping> {
-        self.0.iter().find(|mapping| mapping.name == name || mapping.agent == name)
+        let by = |fits: fn(&Mapping, &str) -> bool| self.0.iter().find(|agent| fits(agent, name));
+        by(|agent, name| agent.name == name)
+            .or_else(|| by(|agent, name| agent.agent == name))
+            .or_else(|| by(|agent, name| agent.aliases.iter().any(|alias| alias == name)))
     }
 
     /// All agents.
@@ -201,6 +169,17 @@ pub struct Mapped {
     pub events: Vec<Value>,
     /// Whether the agent waits for an answer that decides something.
     pub gated: bool,
+    /// A request that was told before and is asked about again: not among the events, but decided on.
+    pub repeated: Option<Value>,
+}
+
+impl Mapped {
+    /// The request that is decided on.
+    pub fn request(&self) -> Option<&Value> {
+        let told =
+            |event: &&Value| event.get("type").and_then(Value::as_str) == Some("action.requested");
+        self.events.iter().find(told).or(self.repeated.as_ref())
+    }
 }
 
 /// What the receiver adds to a payload: the id and the time of the events made from it.
@@ -217,58 +196,12 @@ pub struct Stamp<'a> {
 impl Mapping {
     /// Loads a mapping from YAML; `file` is its name in messages.
     pub fn load(file: &str, yaml: &str) -> Result<Self, Error> {
-        let text: File = serde_saphyr::from_str(yaml)
-            .map_err(|source| Error::Yaml { file: file.to_owned(), source: Box::new(source) })?;
-        let wrong = |rule: &str, message: String| Error::Rule {
-            file: file.to_owned(),
-            rule: rule.to_owned(),
-            message,
-        };
-        if text.schema_version != "aep.mapping/v1" || text.completions > 1 {
-            return Err(wrong("-", "schema_version must be aep.mapping/v1, x-mapping 1".into()));
-        }
-        if text.events.is_empty() {
-            return Err(wrong("-", "events is empty".into()));
-        }
-        let mut rules = Vec::with_capacity(text.events.len());
-        let mut ids = std::collections::BTreeSet::new();
-        for rule in text.events {
-            if !ids.insert(rule.id.clone()) {
-                return Err(wrong(&rule.id, "this id is used twice".into()));
-            }
-            for pointer in rule.when.keys() {
-                check_pointer(pointer).map_err(|message| wrong(&rule.id, message))?;
-            }
-            let mut bodies = Vec::new();
-            if let Some(kind) = rule.canonical_event {
-                bodies.push(Body {
-                    canonical_event: kind,
-                    fields: rule.fields.clone(),
-                    content: rule.content.clone(),
-                });
-            }
-            bodies.extend(rule.emit);
-            let bodies = bodies
-                .into_iter()
-                .map(|body| compile(&text.common, body))
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(|message| wrong(&rule.id, message))?;
-            rules.push(Rule {
-                source_event: rule.source_event,
-                when: rule.when.into_iter().collect(),
-                gated: rule.gated,
-                bodies,
-            });
-        }
-        // A rule with conditions is more specific than one without; otherwise the file's order holds.
-        rules.sort_by_key(|rule| rule.when.is_empty());
-        Ok(Self {
-            name: text.name.unwrap_or_else(|| text.agent.clone()),
-            display_name: text.display_name.unwrap_or_else(|| text.agent.clone()),
-            agent: text.agent,
-            control: text.control,
-            rules,
-        })
+        load::load(file, yaml)
+    }
+
+    /// What is odd in the file, though it works.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
     }
 
     /// The answers this agent understands on a hook.
@@ -281,50 +214,121 @@ impl Mapping {
         self.control.iter().map(|(hook, control)| (hook.as_str(), control))
     }
 
+    /// Where its hooks are registered.
+    pub fn install(&self) -> Option<&Install> {
+        self.install.as_ref()
+    }
+
     /// The hooks whose answer decides something.
     pub fn gated_hooks(&self) -> Vec<&str> {
-        let mut hooks: Vec<&str> = self
-            .rules
-            .iter()
-            .filter(|rule| rule.gated)
-            .map(|rule| rule.source_event.as_str())
-            .collect();
+        let gated = self.rules.iter().filter(|rule| rule.gated);
+        let mut hooks: Vec<&str> = gated.flat_map(|rule| &rule.hooks).map(String::as_str).collect();
         hooks.sort_unstable();
         hooks.dedup();
         hooks
     }
 
-    /// Turns one native payload into AEP events.
-    pub fn map(&self, hook: &str, payload: &Value, stamp: &Stamp<'_>) -> Mapped {
-        let rule = self.rules.iter().find(|rule| {
-            rule.source_event == hook && rule.when.iter().all(|(at, test)| holds(payload, at, test))
-        });
-        let mut events: Vec<Value> = rule
-            .iter()
-            .flat_map(|rule| &rule.bodies)
-            .filter_map(|body| body.build(payload))
-            .enumerate()
-            .map(|(n, (kind, fields))| self.envelope(&kind, hook, fields, stamp, n))
-            .collect();
-        if events.is_empty() {
-            let kind = format!("x.{}", hook.to_lowercase());
-            let mut fields = Map::new();
-            if let Some(id) = payload.get("session_id").and_then(Value::as_str) {
-                fields.insert("session".into(), json!({ "id": id }));
+    /// What becomes of each hook that has a rule, by name.
+    pub fn rows(&self) -> Vec<Row<'_>> {
+        let mut rows: BTreeMap<&str, Row<'_>> = BTreeMap::new();
+        for rule in &self.rules {
+            for hook in &rule.hooks {
+                let row = rows.entry(hook).or_insert_with(|| Row {
+                    hook,
+                    events: Vec::new(),
+                    gated: false,
+                });
+                row.gated |= rule.gated;
+                for body in rule.bodies() {
+                    if !row.events.contains(&body.kind.as_str()) {
+                        row.events.push(&body.kind);
+                    }
+                }
             }
-            events.push(self.envelope(&kind, hook, fields, stamp, 0));
         }
-        Mapped { events, gated: rule.is_some_and(|rule| rule.gated) }
+        rows.into_values().collect()
     }
 
-    fn envelope(
+    /// The hook that a payload says it is of.
+    pub fn hook_of(&self, payload: &Value) -> Option<String> {
+        word_at(&self.event_name, payload)
+    }
+
+    /// Where a payload says which hook it is of.
+    pub fn event_name(&self) -> &[String] {
+        &self.event_name
+    }
+
+    /// The agent's own id of the conversation that a payload is of.
+    pub fn session_of(&self, payload: &Value) -> Option<String> {
+        word_at(&self.session, payload)
+    }
+
+    /// Turns one native payload into AEP events. A function of its arguments: an action without an id of the agent's
+    /// gets one that the same request has again; see [`Mapping::map_with`].
+    pub fn map(&self, hook: &str, payload: &Value, stamp: &Stamp<'_>) -> Mapped {
+        let (rule, mut mapped) = self.select(hook, payload, stamp);
+        if let Some(role) = rule.and_then(|rule| rule.correlate.as_ref()) {
+            correlate::alone(role, payload, stamp, &mut mapped.events);
+        }
+        mapped
+    }
+
+    /// Turns one native payload into AEP events, with the memory of its session: requests and results that bear no id
+    /// are brought together, and what was told before is left out.
+    pub fn map_with(
         &self,
-        kind: &str,
+        correlator: &mut Correlator,
         hook: &str,
-        fields: Map<String, Value>,
+        payload: &Value,
         stamp: &Stamp<'_>,
-        n: usize,
-    ) -> Value {
+    ) -> Mapped {
+        let (rule, mut mapped) = self.select(hook, payload, stamp);
+        let part = rule.and_then(|rule| rule.correlate.as_ref());
+        correlator.settle(part, hook, payload, stamp, &mut mapped);
+        mapped
+    }
+
+    /// The id of the rule that a payload falls under.
+    fn rule_for(&self, hook: &str, payload: &Value) -> Option<&str> {
+        let stamp = Stamp { session: "", seq: 0, time: Timestamp::UNIX_EPOCH };
+        self.select(hook, payload, &stamp).0.map(|rule| rule.id.as_str())
+    }
+
+    /// The first rule that fits and has all it needs, and what it makes of the payload.
+    fn select(&self, hook: &str, payload: &Value, stamp: &Stamp<'_>) -> (Option<&Rule>, Mapped) {
+        let mut gated = false;
+        for rule in self.rules.iter().filter(|rule| rule.is_for(hook)) {
+            if !rule.when.holds(payload) {
+                continue;
+            }
+            gated |= rule.gated;
+            if rule.drop {
+                return (Some(rule), Mapped { events: Vec::new(), gated, repeated: None });
+            }
+            let mut events: Vec<Value> = Vec::new();
+            for body in rule.bodies().filter(|body| body.when.holds(payload)) {
+                let envelope = self.envelope(&body.kind, hook, stamp, events.len());
+                match body.build(payload, envelope) {
+                    Some(event) => events.push(event),
+                    None if events.is_empty() && rule.main.is_some() => break,
+                    None => {}
+                }
+            }
+            if !events.is_empty() {
+                return (Some(rule), Mapped { events, gated, repeated: None });
+            }
+        }
+        // A payload that no rule knows may still be one that the agent waits on.
+        gated |= self.rules.iter().any(|rule| rule.gated && rule.is_for(hook));
+        let mut event = self.envelope(&format!("x.{}", hook.to_lowercase()), hook, stamp, 0);
+        if let Some(id) = self.session_of(payload) {
+            event.insert("session".into(), json!({ "id": id }));
+        }
+        (None, Mapped { events: vec![Value::Object(event)], gated, repeated: None })
+    }
+
+    fn envelope(&self, kind: &str, hook: &str, stamp: &Stamp<'_>, n: usize) -> Map<String, Value> {
         let id =
             crate::id::derive("evt_", &[stamp.session, &stamp.seq.to_string(), &n.to_string()]);
         let mut event = Map::new();
@@ -337,140 +341,17 @@ impl Mapping {
             "agent".into(),
             json!({ "slug": self.agent, "display_name": self.display_name }),
         );
-        event.extend(fields);
-        Value::Object(event)
+        event
     }
 }
 
-fn compile(common: &BTreeMap<String, Spec>, body: Body) -> Result<Compiled, String> {
-    let mut specs = common.clone();
-    specs.extend(body.fields);
-    let mut fields = Vec::with_capacity(specs.len());
-    for (path, spec) in specs {
-        for pointer in spec.source.iter().chain(&spec.sources) {
-            check_pointer(pointer)?;
-        }
-        let transform = spec.transform.as_deref().map(parse_transform).transpose()?;
-        fields.push((path, spec, transform));
-    }
-    for content in &body.content {
-        for pointer in content.text.source.iter().chain(&content.text.sources) {
-            check_pointer(pointer)?;
-        }
-    }
-    Ok(Compiled { kind: body.canonical_event, fields, content: body.content })
-}
-
-fn check_pointer(pointer: &str) -> Result<(), String> {
-    if pointer.is_empty() || pointer.starts_with('/') {
-        Ok(())
-    } else {
-        Err(format!("{pointer:?} is not a JSON Pointer: it must start with /"))
-    }
-}
-
-fn parse_transform(text: &str) -> Result<Transform, String> {
-    if text == "to_string" {
-        return Ok(Transform::ToString);
-    }
-    let pattern = text
-        .strip_prefix("regex:")
-        .and_then(|rest| rest.rsplit_once(':'))
-        .filter(|(_, group)| *group == "1")
-        .map(|(pattern, _)| pattern)
-        .ok_or_else(|| format!("unknown transform {text:?}: use to_string or regex:PATTERN:1"))?;
-    Regex::new(pattern).map(Transform::Capture).map_err(|error| error.to_string())
-}
-
-fn holds(payload: &Value, pointer: &str, condition: &Condition) -> bool {
-    let found = payload.pointer(pointer).filter(|value| !value.is_null());
-    match condition {
-        Condition::Equals(wanted) => found == Some(wanted),
-        Condition::Test(test) => {
-            let word = found.and_then(Value::as_str);
-            test.exists.is_none_or(|wanted| found.is_some() == wanted)
-                && test.prefix.as_ref().is_none_or(|p| word.is_some_and(|word| word.starts_with(p)))
-                && test.r#in.as_ref().is_none_or(|list| found.is_some_and(|v| list.contains(v)))
-        }
-    }
-}
-
-impl Spec {
-    fn find(&self, payload: &Value) -> Option<Value> {
-        if let Some(value) = &self.value {
-            return Some(value.clone());
-        }
-        self.source
-            .iter()
-            .chain(&self.sources)
-            .filter_map(|pointer| payload.pointer(pointer))
-            .find(|value| !value.is_null() && value.as_str() != Some(""))
-            .or(self.default.as_ref())
-            .cloned()
-    }
-}
-
-impl Compiled {
-    /// The event's type and fields, or `None` when a required field or all content is missing.
-    fn build(&self, payload: &Value) -> Option<(String, Map<String, Value>)> {
-        let mut fields = Map::new();
-        for (path, spec, transform) in &self.fields {
-            let value = spec.find(payload).and_then(|value| match transform {
-                None => Some(value),
-                Some(Transform::ToString) => Some(match value {
-                    Value::String(text) => Value::String(text),
-                    other => Value::String(other.to_string()),
-                }),
-                Some(Transform::Capture(pattern)) => value
-                    .as_str()
-                    .and_then(|text| pattern.captures(text))
-                    .and_then(|found| found.get(1))
-                    .map(|found| json!(found.as_str())),
-            });
-            match value {
-                Some(value) => put(&mut fields, path, value),
-                None if spec.required => return None,
-                None => {}
-            }
-        }
-        if !self.content.is_empty() {
-            let content: Vec<Value> = self
-                .content
-                .iter()
-                .filter_map(|spec| {
-                    let text = match spec.text.find(payload)? {
-                        Value::String(text) => text,
-                        other => other.to_string(),
-                    };
-                    let mut entry = json!({ "type": spec.r#type, "text": text });
-                    if let (Some(style), Some(entry)) = (&spec.style, entry.as_object_mut()) {
-                        entry.insert("style".into(), json!(style));
-                    }
-                    Some(entry)
-                })
-                .collect();
-            if content.is_empty() {
-                return None;
-            }
-            fields.insert("content".into(), Value::Array(content));
-        }
-        Some((self.kind.clone(), fields))
-    }
-}
-
-/// Puts a value at a dotted path (`session.parent.relation`), making objects on the way.
-fn put(target: &mut Map<String, Value>, path: &str, value: Value) {
-    match path.split_once('.') {
-        None => {
-            target.insert(path.to_owned(), value);
-        }
-        Some((head, rest)) => {
-            let inner = target.entry(head).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(inner) = inner {
-                put(inner, rest, value);
-            }
-        }
-    }
+/// The first of these places that has a name.
+fn word_at(pointers: &[String], payload: &Value) -> Option<String> {
+    pointers.iter().find_map(|pointer| match payload.pointer(pointer)? {
+        Value::String(word) if !word.is_empty() => Some(word.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::event::kinds::list;
 use super::event::{Interrupt, PROTOCOL_VERSION, Present};
 use super::follow::is_fatal;
 use super::message::{MESSAGE, Message};
+use crate::activity::{Answer, Ask, AskKind, Outcome, Reply, ResponseKind, What};
 use crate::check::shape::{Kind, Known, STRING};
 use crate::finding::Finding;
 use crate::json::Parser;
@@ -252,6 +253,137 @@ pub fn gaps<'a>(pending: &'a [Interrupt], resume: &'a [Resume], now: i64) -> Vec
         (!seen.insert(id)).then_some(Gap::Repeated(entry))
     });
     uncovered.chain(superfluous).collect()
+}
+
+/// What the `resume` entries of an input answer. What a payload means depends on what was asked: see [`suited`].
+///
+/// ```
+/// use banister_events::activity::Reply;
+/// let input = serde_json::json!({"resume": [
+///     {"interruptId": "a", "status": "resolved", "payload": {"approved": false, "message": "too late"}},
+///     {"interruptId": "b", "status": "cancelled"},
+/// ]});
+/// let answers = banister_events::agui::input::answers(&input);
+/// assert_eq!((&answers[0].reply, answers[0].message.as_deref()), (&Reply::Reject, Some("too late")));
+/// assert_eq!(answers[1].reply, Reply::Withdraw);
+/// ```
+pub fn answers(input: &Value) -> Vec<Answer> {
+    let entries = input.get("resume").and_then(Value::as_array);
+    let entries = entries.map(Vec::as_slice).unwrap_or_default();
+    let answer = |entry: &Value| {
+        let token = entry.get("interruptId")?.as_str()?.to_owned();
+        let payload = entry.get("payload").unwrap_or(&Value::Null);
+        let word = |name: &str| payload.get(name).and_then(Value::as_str).map(str::to_owned);
+        let reply = match entry.get("status")?.as_str()? {
+            "cancelled" => Reply::Withdraw,
+            "resolved" => match payload.get("approved").and_then(Value::as_bool) {
+                Some(true) => {
+                    let updated_input = payload.get("editedArgs").filter(|args| !args.is_null());
+                    Reply::Accept { updated_input: updated_input.cloned() }
+                }
+                Some(false) => Reply::Reject,
+                None => {
+                    let response = payload.get("response").unwrap_or(payload).clone();
+                    Reply::Respond { response }
+                }
+            },
+            _ => return None,
+        };
+        let message = word("message").or_else(|| word("reason"));
+        Some(Answer { token, reply, by: None, message, time: None })
+    };
+    entries.iter().filter_map(answer).collect()
+}
+
+/// An answer as the ask takes it: a plain yes or no to a confirmation, approval of a question that takes yes or no, and
+/// data where any text is taken. Nothing but `true` becomes a yes.
+pub fn suited(mut answer: Answer, ask: &Ask) -> Answer {
+    answer.reply = match (answer.reply, &ask.kind) {
+        (
+            Reply::Respond { response: Value::Bool(yes) },
+            AskKind::Confirmation | AskKind::Plan { .. },
+        ) => {
+            if yes {
+                Reply::Accept { updated_input: None }
+            } else {
+                Reply::Reject
+            }
+        }
+        (Reply::Accept { .. }, AskKind::Clarification { kinds, .. })
+            if kinds.contains(&ResponseKind::YesNo) =>
+        {
+            Reply::Respond { response: Value::Bool(true) }
+        }
+        (Reply::Reject, AskKind::Clarification { kinds, .. })
+            if kinds.contains(&ResponseKind::YesNo) =>
+        {
+            Reply::Respond { response: Value::Bool(false) }
+        }
+        (Reply::Respond { response }, AskKind::Clarification { kinds, .. })
+            if kinds.is_empty() && !response.is_null() && !response.is_string() =>
+        {
+            Reply::Respond { response: Value::String(response.to_string()) }
+        }
+        (reply, _) => reply,
+    };
+    answer
+}
+
+/// The `resume` entry that tells the run which asked how its ask was closed; none for anything but a closed ask.
+///
+/// ```
+/// use banister_events::activity::{Ask, AskKind, Outcome, What};
+/// let ask = Ask::new("ask_1", "int-1", AskKind::Confirmation);
+/// let closed = What::AskClosed {
+///     id: "ask_1".into(), action: None, outcome: Outcome::Rejected, by: "user".into(),
+///     message: None, response: None, updated_input: None,
+/// };
+/// let entry = serde_json::json!({
+///     "interruptId": "int-1", "status": "resolved", "payload": {"approved": false},
+/// });
+/// assert_eq!(banister_events::agui::input::resume(&ask, &closed), Some(entry));
+/// ```
+pub fn resume(ask: &Ask, closed: &What) -> Option<Value> {
+    entry(&ask.token, Some(ask), closed)
+}
+
+/// [`resume`], for an interrupt with another id.
+pub(super) fn entry(interrupt: &str, ask: Option<&Ask>, closed: &What) -> Option<Value> {
+    let What::AskClosed { outcome, message, response, updated_input, .. } = closed else {
+        return None;
+    };
+    let schema = ask.and_then(|ask| ask.schema.as_ref());
+    let has =
+        |name: &str| schema.is_some_and(|it| it.pointer(&format!("/properties/{name}")).is_some());
+    let is_question = ask.is_some_and(|ask| matches!(ask.kind, AskKind::Clarification { .. }));
+    let payload = match (outcome, is_question) {
+        // An answer that comes too late is none: it can only be called off.
+        (Outcome::Expired | Outcome::Withdrawn, _) | (Outcome::Rejected, true) => None,
+        (Outcome::Accepted, true) => response.as_ref().filter(|it| !it.is_null()).map(|response| {
+            if has("response") { json!({ "response": response }) } else { response.clone() }
+        }),
+        (Outcome::Accepted | Outcome::Rejected, false) => {
+            let approved = *outcome == Outcome::Accepted;
+            let is_plain =
+                schema.is_some_and(|it| it.get("type").is_some_and(|it| it == "boolean"));
+            let mut payload = Map::new();
+            payload.insert("approved".into(), approved.into());
+            if let Some(args) = updated_input.as_ref().filter(|it| approved && !it.is_null()) {
+                payload.insert("editedArgs".into(), args.clone());
+            }
+            if let Some(message) = message {
+                payload.insert("message".into(), message.as_str().into());
+            }
+            Some(if is_plain { approved.into() } else { Value::Object(payload) })
+        }
+    };
+    let resolved = payload.is_some() || *outcome == Outcome::Accepted;
+    let status = if resolved { ResumeStatus::Resolved } else { ResumeStatus::Cancelled };
+    let mut entry = json!({ "interruptId": interrupt, "status": status });
+    if let (Some(payload), Some(entry)) = (payload, entry.as_object_mut()) {
+        entry.insert("payload".into(), payload);
+    }
+    Some(entry)
 }
 
 /// What all answers to one interrupt say together.

@@ -1,179 +1,505 @@
 //! AG-UI events → activities.
 //!
-//! Total: what AG-UI says and the common vocabulary has no word for becomes [`What::Other`]. The reader assembles what
-//! AG-UI streams in pieces and the vocabulary wants whole: the arguments of a call, the role of a message.
+//! Total and incremental: chunks are taken apart as clients do, retired types become their successors, what the common
+//! vocabulary has no word for becomes [`What::Raw`]. A run that waits for answers suspends its turn, and the run that
+//! brings them goes on with it. Memory is bounded, and a reader can be saved and resumed at any event.
+//!
+//! [`Reader::default`] takes nothing that Banister itself added for true. [`Reader::trusting`] restores it, and tells
+//! what only AG-UI has (authors, parents, metadata) as [`What::Raw`] just before the activity it belongs to, so that
+//! the writer puts it back. Neither makes an answer of anything but `resume`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
-use crate::activity::{Action, Activity, Context, Ending, Origin, Role, Status, What};
+use super::event::Type;
+use super::expand::Lanes;
+use super::step::{Item, Opener, Step};
+use crate::activity::{Action, Activity, Asks, Context, Origin, Role, Status, What};
+use crate::check::shape::text;
+use crate::event::Protocol;
+use crate::json::{Parser, View};
+use crate::limits::MESSAGE_BYTES;
+
+mod ask;
+mod chunks;
+mod legacy;
+mod other;
+mod run;
+mod trust;
+
+/// How many messages or thoughts are followed while they are open.
+const OPEN: usize = 4_096;
+
+/// How many calls are remembered; when there are more, those that have their result are forgotten.
+const CALLS: usize = 16_384;
+
+/// How many bytes of arguments are kept, of all calls together.
+const ARGUMENT_BYTES: usize = 4 * MESSAGE_BYTES;
 
 /// Reads one thread's events.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Reader {
-    /// Open call → its name and the arguments so far.
-    calls: BTreeMap<String, (String, String)>,
-    /// Calls that ended their arguments and wait for a result → name.
-    pending: BTreeMap<String, String>,
-    /// Open message → whether a person wrote it, and the text so far where a person did.
-    messages: BTreeMap<String, Option<String>>,
+    trusts: bool,
     thread: Option<String>,
     run: Option<String>,
+    turn: Turn,
+    /// None where it was saved: then it is made again of the chunks.
+    #[serde(skip)]
+    lanes: Option<Lanes>,
+    chunks: chunks::Chunks,
+    texts: BTreeMap<String, Text>,
+    /// The message that began and of which nothing was told yet.
+    silent: Option<String>,
+    thoughts: BTreeMap<String, Option<Box<str>>>,
+    calls: BTreeMap<String, Call>,
+    argument_bytes: usize,
+    asks: Asks,
+    asked: run::Asked,
+    retired: legacy::Retired,
+    #[serde(skip)]
+    contexts: Contexts,
+}
+
+/// How the turn stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Turn {
+    #[default]
+    None,
+    Open,
+    /// It waits for answers.
+    Suspended,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Text {
+    role: Role,
+    owner: Option<Box<str>>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Call {
+    tool: String,
+    owner: Option<Box<str>>,
+    arguments: String,
+    answered: bool,
+}
+
+impl Call {
+    /// What it is called with. Arguments that are not JSON are kept as the text they are.
+    fn input(&self) -> Option<Value> {
+        let text = &self.arguments;
+        (!text.is_empty())
+            .then(|| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str())))
+    }
+
+    fn action(&self, id: &str) -> Action {
+        Action { input: self.input(), ..Action::unseen(id, &self.tool) }
+    }
+}
+
+/// Whoever did something, shared for as long as nothing changes.
+#[derive(Debug, Clone, Default)]
+struct Contexts {
+    own: Option<Arc<Context>>,
+    subagent: Option<Arc<Context>>,
+}
+
+/// When an event happened, where it says so.
+pub fn time(event: View<'_>) -> Option<Timestamp> {
+    Timestamp::from_millisecond(event.get("timestamp")?.as_i64()?).ok()
+}
+
+/// The thread that an event names; most name none.
+pub fn session(event: View<'_>) -> Option<String> {
+    text(event, "threadId").map(Cow::into_owned)
+}
+
+/// Where activities go.
+struct Sink<'s> {
+    origin: &'s Origin,
+    out: &'s mut Vec<Activity>,
 }
 
 impl Reader {
-    /// The activities of one event.
-    pub fn read(&mut self, event: &Value, origin: &Origin) -> Vec<Activity> {
-        let what = self.activities(event);
+    /// A reader of streams that Banister wrote or recorded itself.
+    pub fn trusting() -> Self {
+        Self { trusts: true, ..Self::default() }
+    }
+
+    /// Appends the activities of one event, or of the input of a run.
+    pub fn read(&mut self, event: View<'_>, origin: &Origin, out: &mut Vec<Activity>) {
+        let sink = &mut Sink { origin, out };
+        match event.get("type").and_then(View::as_str) {
+            Some(name) => match Type::parse(&name) {
+                Some(kind) => self.expand(kind, event, sink),
+                None => self.unknown(&name, event, sink),
+            },
+            None => self.input(event, sink),
+        }
+    }
+
+    /// [`Reader::read`], for an event that has no bytes.
+    pub fn read_value(&mut self, event: &Value, origin: &Origin) -> Vec<Activity> {
+        let (bytes, mut out) = (event.to_string(), Vec::new());
+        if let Ok(document) = Parser::default().parse_text(&bytes) {
+            self.read(document.root(), origin, &mut out);
+        }
+        out
+    }
+
+    /// The stream is over: what was held comes out.
+    pub fn finish(&mut self, origin: &Origin) -> Vec<Activity> {
+        let mut out = Vec::new();
+        self.speak(&mut Sink { origin, out: &mut out });
+        out
+    }
+
+    fn expand(&mut self, kind: Type, event: View<'_>, sink: &mut Sink<'_>) {
+        let mut lanes = self.lanes.take().unwrap_or_else(|| self.chunks.lanes());
+        lanes.expand(kind, event, &mut Vec::new(), &mut |step, _| {
+            self.chunks.follow(kind, &step);
+            self.step(&step, sink);
+        });
+        self.lanes = Some(lanes);
+    }
+
+    fn step(&mut self, step: &Step<'_>, sink: &mut Sink<'_>) {
+        if let Some(silent) = &self.silent {
+            let goes_on = match step {
+                Step::Append { item: Item::Text, id, .. }
+                | Step::Close { item: Item::Text, id, .. } => **silent == **id,
+                _ => false,
+            };
+            if goes_on {
+                self.silent = None;
+            } else {
+                self.speak(sink);
+            }
+        }
+        match step {
+            Step::Append { item, id, tag, delta, metadata } => {
+                self.detail(*item, id, &Opener::default(), *metadata, sink);
+                self.append(*item, id, tag.as_deref(), delta, sink);
+            }
+            Step::Open { item, id, tag, opener, metadata } => {
+                self.open(*item, (id, tag.as_deref()), opener, *metadata, sink);
+            }
+            Step::Close { item, id, tag, metadata } => {
+                self.detail(*item, id, &Opener::default(), *metadata, sink);
+                self.close(*item, id, tag.as_deref(), *metadata, sink);
+            }
+            Step::Event { kind, event } => self.event(*kind, *event, sink),
+        }
+    }
+
+    fn append(
+        &mut self,
+        item: Item,
+        id: &str,
+        tag: Option<&str>,
+        delta: &str,
+        sink: &mut Sink<'_>,
+    ) {
+        match item {
+            Item::Text => {
+                let (role, owner) = match self.texts.get(id) {
+                    Some(text) => (text.role, text.owner.as_deref()),
+                    None => (Role::Assistant, tag),
+                };
+                let context = self.contexts.of(owner, self.thread.as_ref(), self.run.as_ref());
+                let (message, text) = (id.to_owned(), delta.to_owned());
+                sink.push(context, What::Said { message, role, text, last: false });
+            }
+            Item::Reasoning => {
+                let owner = self.thoughts.get(id).map_or(tag, |owner| owner.as_deref());
+                let context = self.contexts.of(owner, self.thread.as_ref(), self.run.as_ref());
+                let (message, text) = (id.to_owned(), delta.to_owned());
+                sink.push(context, What::Thought { message, text, last: false });
+            }
+            Item::Tool => {
+                let Some(call) = self.calls.get_mut(id) else { return };
+                let room = self.argument_bytes + delta.len() <= ARGUMENT_BYTES
+                    && call.arguments.len() + delta.len() <= MESSAGE_BYTES;
+                if room {
+                    self.argument_bytes += delta.len();
+                    call.arguments.push_str(delta);
+                }
+                let what = What::ActionDrafted {
+                    id: id.to_owned(),
+                    tool: call.tool.clone(),
+                    delta: delta.to_owned(),
+                };
+                let owner = call.owner.as_deref();
+                let context = self.contexts.of(owner, self.thread.as_ref(), self.run.as_ref());
+                sink.push(context, what);
+            }
+            Item::Span => {}
+        }
+    }
+
+    fn open(
+        &mut self,
+        item: Item,
+        (id, tag): (&str, Option<&str>),
+        opener: &Opener<'_>,
+        metadata: Option<View<'_>>,
+        sink: &mut Sink<'_>,
+    ) {
+        let owner = tag.map(Into::into);
+        self.asked.hear(self.trusts, id);
+        match item {
+            Item::Text => {
+                if self.texts.len() >= OPEN {
+                    self.texts.pop_first();
+                }
+                let role = role(opener.role.as_deref());
+                self.texts.insert(id.to_owned(), Text { role, owner });
+                if self.detail(item, id, opener, metadata, sink) {
+                    self.append(item, id, tag, "", sink);
+                } else {
+                    self.silent = Some(id.to_owned());
+                }
+            }
+            Item::Reasoning => {
+                if self.thoughts.len() >= OPEN {
+                    self.thoughts.pop_first();
+                }
+                self.thoughts.insert(id.to_owned(), owner);
+                self.detail(item, id, opener, metadata, sink);
+                self.append(item, id, tag, "", sink);
+            }
+            Item::Tool => {
+                if let Some(parent) = opener.parent.as_deref() {
+                    self.asked.hear(self.trusts, parent);
+                }
+                self.forget_calls();
+                let tool = opener.name.as_deref().unwrap_or("unknown").to_owned();
+                let call = self.calls.entry(id.to_owned()).or_default();
+                if call.tool.is_empty() {
+                    call.owner = owner;
+                }
+                call.tool = tool;
+                self.detail(item, id, opener, metadata, sink);
+                self.append(item, id, tag, "", sink);
+            }
+            Item::Span => {}
+        }
+    }
+
+    fn close(
+        &mut self,
+        item: Item,
+        id: &str,
+        tag: Option<&str>,
+        metadata: Option<View<'_>>,
+        sink: &mut Sink<'_>,
+    ) {
+        let (message, text, last) = (id.to_owned(), String::new(), true);
+        let (owner, what) = match item {
+            Item::Text => {
+                let known = self
+                    .texts
+                    .remove(id)
+                    .unwrap_or_else(|| Text { role: Role::Assistant, owner: tag.map(Into::into) });
+                (known.owner, What::Said { message, role: known.role, text, last })
+            }
+            Item::Reasoning => {
+                let owner = self.thoughts.remove(id).unwrap_or_else(|| tag.map(Into::into));
+                (owner, What::Thought { message, text, last })
+            }
+            Item::Tool => {
+                let Some(call) = self.calls.get(id) else { return };
+                let (mut action, mut gate) = (call.action(id), None);
+                if let Some(own) = self.own(metadata) {
+                    trust::requested(&own, &mut action, &mut gate);
+                }
+                (call.owner.clone(), What::ActionRequested { action, gate })
+            }
+            Item::Span => return,
+        };
+        self.tell(owner.as_deref(), what, sink);
+    }
+
+    /// Tells of a message that began and of which nothing was told.
+    fn speak(&mut self, sink: &mut Sink<'_>) {
+        if let Some(id) = self.silent.take() {
+            self.append(Item::Text, &id, None, "", sink);
+        }
+    }
+
+    /// Tells what only AG-UI has of an item, and whether there was anything.
+    fn detail(
+        &self,
+        item: Item,
+        id: &str,
+        opener: &Opener<'_>,
+        metadata: Option<View<'_>>,
+        sink: &mut Sink<'_>,
+    ) -> bool {
+        if !self.trusts || item == Item::Span {
+            return false;
+        }
+        let mut fields = Map::new();
+        if item == Item::Text
+            && let Some(name) = &opener.name
+        {
+            fields.insert("name".into(), json!(name));
+        }
+        if let Some(parent) = &opener.parent {
+            fields.insert("parentMessageId".into(), json!(parent));
+        }
+        let kind = match item {
+            Item::Text | Item::Span => Type::TextMessageStart,
+            Item::Tool => Type::ToolCallStart,
+            Item::Reasoning => Type::ReasoningMessageStart,
+        };
+        self.tell_detail(kind, (item.id_field(), id), fields, metadata, sink)
+    }
+
+    /// Tells fields and metadata of what is told next.
+    fn tell_detail(
+        &self,
+        kind: Type,
+        (field, id): (&str, &str),
+        mut fields: Map<String, Value>,
+        metadata: Option<View<'_>>,
+        sink: &mut Sink<'_>,
+    ) -> bool {
+        if let Some(Value::Object(mut metadata)) = metadata.map(View::to_value) {
+            // What Banister added is restored, or not taken for true.
+            metadata.shift_remove(trust::KEY);
+            if !metadata.is_empty() {
+                fields.insert("metadata".into(), Value::Object(metadata));
+            }
+        }
+        if !self.trusts || fields.is_empty() {
+            return false;
+        }
+        fields.insert("type".into(), kind.name().into());
+        fields.insert(field.to_owned(), id.into());
+        let context = Context { agent: AGENT.to_owned(), ..Context::default() };
+        sink.push(Arc::new(context), raw(kind.name(), Value::Object(fields)));
+        true
+    }
+
+    /// What Banister added to an event, where it is to be restored.
+    fn own(&self, metadata: Option<View<'_>>) -> Option<Map<String, Value>> {
+        if !self.trusts {
+            return None;
+        }
+        match metadata?.get(trust::KEY)?.to_value() {
+            Value::Object(own) => Some(own),
+            _ => None,
+        }
+    }
+
+    fn tell(&mut self, owner: Option<&str>, what: What, sink: &mut Sink<'_>) {
+        let context = self.contexts.of(owner, self.thread.as_ref(), self.run.as_ref());
+        sink.push(context, what);
+    }
+
+    /// Makes room for one more call.
+    fn forget_calls(&mut self) {
+        if self.calls.len() < CALLS {
+            return;
+        }
+        self.calls.retain(|_, call| !call.answered);
+        if self.calls.len() > CALLS / 2 {
+            self.calls.clear();
+        }
+        self.argument_bytes = self.calls.values().map(|call| call.arguments.len()).sum();
+    }
+
+    fn result(&mut self, event: View<'_>, sink: &mut Sink<'_>) {
+        let Some(id) = text(event, "toolCallId") else { return };
+        let metadata = event.get("metadata");
+        if let Some(message) = text(event, "messageId") {
+            self.asked.hear(self.trusts, &message);
+            let fields = [("messageId".to_owned(), Value::from(message))].into_iter().collect();
+            self.tell_detail(Type::ToolCallResult, ("toolCallId", &id), fields, metadata, sink);
+        }
+        let (mut tool, mut owner) = ("unknown".to_owned(), text(event, "subagentRunId"));
+        if let Some(call) = self.calls.get_mut(&*id) {
+            tool.clone_from(&call.tool);
+            call.answered = true;
+            self.argument_bytes -= call.arguments.len();
+            call.arguments = String::new();
+            owner = owner.or_else(|| call.owner.as_deref().map(|own| Cow::Owned(own.to_owned())));
+        }
+        let natural = What::ActionEnded {
+            id: id.into_owned(),
+            tool,
+            status: Status::Success,
+            output: event.get("content").map(View::to_value),
+            error: None,
+            duration_ms: None,
+        };
+        let what = match self.own(metadata) {
+            Some(own) => trust::ended(&own, natural),
+            None => Some(natural),
+        };
+        if let Some(what) = what {
+            self.tell(owner.as_deref(), what, sink);
+        }
+    }
+}
+
+impl Sink<'_> {
+    #[inline]
+    fn push(&mut self, context: Arc<Context>, what: What) {
+        self.out.push(Activity { origin: self.origin.clone(), context, what });
+    }
+}
+
+/// The short name under which agents that speak AG-UI are known.
+const AGENT: &str = "ag-ui";
+
+impl Contexts {
+    /// Who did something.
+    #[inline]
+    fn of(
+        &mut self,
+        owner: Option<&str>,
+        thread: Option<&String>,
+        run: Option<&String>,
+    ) -> Arc<Context> {
+        let kept = if owner.is_none() { &mut self.own } else { &mut self.subagent };
+        if let Some(kept) = kept
+            && kept.subagent.as_deref() == owner
+        {
+            return Arc::clone(kept);
+        }
         let context = Arc::new(Context {
-            agent: "ag-ui".to_owned(),
+            agent: AGENT.to_owned(),
             agent_name: Some("AG-UI agent".to_owned()),
-            session: self.thread.clone(),
-            turn: self.run.clone(),
+            session: thread.cloned(),
+            turn: run.cloned(),
+            subagent: owner.map(str::to_owned),
             ..Context::default()
         });
-        what.into_iter()
-            .map(|what| Activity { origin: origin.clone(), context: context.clone(), what })
-            .collect()
-    }
-
-    fn activities(&mut self, event: &Value) -> Vec<What> {
-        let Some(kind) = text(event, "type") else {
-            return Vec::new();
-        };
-        match kind.as_str() {
-            "RUN_STARTED" => {
-                self.thread = text(event, "threadId");
-                self.run = text(event, "runId");
-                vec![What::TurnStarted { request: last_request(event), summary: None }]
-            }
-            "RUN_FINISHED" => {
-                let ending = match event.pointer("/outcome/type").and_then(Value::as_str) {
-                    Some("cancelled") => {
-                        Ending::Cancelled { by: "producer".to_owned(), reason: None }
-                    }
-                    _ => Ending::Completed,
-                };
-                vec![ended_turn(ending)]
-            }
-            "RUN_ERROR" => {
-                let message = text(event, "message").unwrap_or_default();
-                vec![ended_turn(Ending::failed(message))]
-            }
-            "TEXT_MESSAGE_START" => {
-                let by_person = text(event, "role").is_some_and(|role| role == "user");
-                if let Some(id) = text(event, "messageId") {
-                    self.messages.insert(id, by_person.then(String::new));
-                }
-                Vec::new()
-            }
-            "TEXT_MESSAGE_CONTENT" => self.content(event),
-            "TEXT_MESSAGE_END" => {
-                let Some(id) = text(event, "messageId") else {
-                    return Vec::new();
-                };
-                match self.messages.remove(&id) {
-                    Some(Some(request)) => {
-                        vec![What::Said {
-                            message: id,
-                            role: Role::User,
-                            text: request,
-                            last: true,
-                        }]
-                    }
-                    _ => vec![What::Said {
-                        message: id,
-                        role: Role::Assistant,
-                        text: String::new(),
-                        last: true,
-                    }],
-                }
-            }
-            "TOOL_CALL_START" => {
-                if let (Some(id), Some(name)) =
-                    (text(event, "toolCallId"), text(event, "toolCallName"))
-                {
-                    self.calls.insert(id, (name, String::new()));
-                }
-                Vec::new()
-            }
-            "TOOL_CALL_ARGS" => {
-                let call = text(event, "toolCallId").and_then(|id| self.calls.get_mut(&id));
-                if let (Some((_, so_far)), Some(delta)) = (call, text(event, "delta")) {
-                    so_far.push_str(&delta);
-                }
-                Vec::new()
-            }
-            "TOOL_CALL_END" => self.called(event),
-            "TOOL_CALL_RESULT" => {
-                let Some(id) = text(event, "toolCallId") else {
-                    return Vec::new();
-                };
-                let tool = self.pending.remove(&id).unwrap_or_else(|| "unknown".to_owned());
-                vec![What::ActionEnded {
-                    id,
-                    tool,
-                    status: Status::Success,
-                    output: event.get("content").cloned(),
-                    error: None,
-                    duration_ms: None,
-                }]
-            }
-            "REASONING_MESSAGE_CONTENT" => text(event, "delta")
-                .map(|text| What::Thought { message: String::new(), text, last: false })
-                .into_iter()
-                .collect(),
-            _ => vec![What::Raw {
-                protocol: crate::event::Protocol::Agui,
-                kind,
-                text: None,
-                event: event.clone(),
-            }],
-        }
-    }
-
-    fn content(&mut self, event: &Value) -> Vec<What> {
-        let (Some(id), Some(delta)) = (text(event, "messageId"), text(event, "delta")) else {
-            return Vec::new();
-        };
-        if let Some(Some(request)) = self.messages.get_mut(&id) {
-            request.push_str(&delta);
-            return Vec::new();
-        }
-        vec![What::Said { message: id, role: Role::Assistant, text: delta, last: false }]
-    }
-
-    fn called(&mut self, event: &Value) -> Vec<What> {
-        let Some(id) = text(event, "toolCallId") else {
-            return Vec::new();
-        };
-        let Some((name, arguments)) = self.calls.remove(&id) else {
-            return Vec::new();
-        };
-        self.pending.insert(id.clone(), name.clone());
-        // Arguments that are not JSON are kept as the text they are.
-        let input = serde_json::from_str(&arguments).unwrap_or(Value::String(arguments));
-        let action = Action { input: Some(input), ..Action::unseen(&id, &name) };
-        vec![What::ActionRequested { action, gate: None }]
+        *kept = Some(Arc::clone(&context));
+        context
     }
 }
 
-fn ended_turn(ending: Ending) -> What {
-    What::TurnEnded { ending, summary: None, result: None, usage: Vec::new() }
+fn role(word: Option<&str>) -> Role {
+    match word {
+        Some("user") => Role::User,
+        Some("system") => Role::System,
+        Some("developer") => Role::Developer,
+        _ => Role::Assistant,
+    }
 }
 
-fn last_request(event: &Value) -> Option<String> {
-    event
-        .pointer("/input/messages")?
-        .as_array()?
-        .iter()
-        .rev()
-        .find(|message| text(message, "role").is_some_and(|role| role == "user"))
-        .and_then(|message| text(message, "content"))
+fn raw(kind: &str, event: Value) -> What {
+    What::Raw { protocol: Protocol::Agui, kind: kind.to_owned(), text: None, event }
 }
 
-fn text(value: &Value, key: &str) -> Option<String> {
-    value.get(key).and_then(Value::as_str).map(str::to_owned)
-}
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

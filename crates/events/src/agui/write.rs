@@ -1,449 +1,481 @@
 //! Activities → AG-UI events.
 //!
-//! A front end attaches to a session as if it were an AG-UI agent: one run, whose id the front end chose. What already
-//! happened is restated as one `MESSAGES_SNAPSHOT` ([`History`]); what happens from then on streams ([`Writer`]) until
-//! the turn ends. Both give the same messages the same ids, so a client that comes late ends with what a client that was
-//! there from the start has.
+//! A [`Writer`] holds what is open and cannot emit a stream that breaks the protocol: it opens what has to be open,
+//! closes everything before a run ends, gives ids that are taken a second time another name, leaves out patches that
+//! apply to nothing, and ends every run exactly once. What it did unasked stands in its notes.
 //!
-//! The writer holds what is open and cannot emit a stream that breaks the protocol: it closes every message before the
-//! run ends and emits exactly one terminal event.
+//! It writes either the one run that a front end asked for ([`Writer::new`]) or all runs of a session
+//! ([`Writer::recording`]). A front end attaches to a session as if it were an AG-UI agent: what already happened is
+//! restated ([`History`], a fold of the writer's own events), what happens from then on streams. So a client that comes
+//! late ends with what a client that was there from the start has.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::event::PROTOCOL_VERSION;
-use crate::activity::{Action, Activity, Ask, Decision, Ending, Outcome, Status, What};
-use crate::event::time_text;
+use super::event::{PROTOCOL_VERSION, Type};
+use crate::activity::{Activity, Context, Ending, Origin, Usage, What};
+use crate::event::Protocol;
+use crate::translate::{Note, NoteKind, Notes};
 use crate::{id, limits, text};
 
-/// How much history one snapshot restates: what an event may hold, with room for the rest of it.
-const SNAPSHOT_BYTES: usize = limits::MESSAGE_BYTES / 2;
+mod asks;
+mod calls;
+mod event;
+mod history;
+mod items;
+mod names;
+mod shared;
+mod turn;
 
-/// The activity type under which an open ask is shown.
-pub const ASK: &str = "banister.ask";
+pub use asks::ASK;
+pub use history::History;
 
-/// Writes one run.
+use asks::Waiting;
+use calls::Calls;
+use event::{fields_of, fits, kind_of, pieces, remember, tagged};
+use items::Items;
+use names::Names;
+use shared::Shared;
+
+/// How much waits for a run to begin, in activities and in bytes.
+const HELD: usize = 256;
+const HELD_BYTES: usize = 1024 * 1024;
+
+/// How many runs are remembered, so that no id is used twice.
+const RUNS: usize = 16_384;
+
+/// The key of `metadata` that is ours.
+const KEY: &str = "banister";
+
+/// Writes one run, or one run after another.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Writer {
-    thread: String,
+    mode: Mode,
+    carry: bool,
+    /// None until the first activity tells it, where a recording is written.
+    thread: Option<String>,
+    /// What the thread is called where nobody tells.
+    fallback: String,
     run: String,
     phase: Phase,
-    /// The message that is being streamed.
-    streaming: Option<String>,
-    refused: BTreeSet<String>,
-    called: BTreeSet<String>,
+    /// Whether somebody asked for what is being done.
+    turn: bool,
+    runs: VecDeque<String>,
+    runs_minted: u64,
+    held: Vec<Activity>,
+    held_bytes: usize,
+    /// What only AG-UI has of the activity that comes next.
+    detail: Option<Value>,
+    /// What only AG-UI has of the run that comes next.
+    before: Option<Value>,
+    /// Whether what a person asked for was told with the run.
+    told: bool,
+    names: Names,
+    items: Items,
+    calls: Calls,
+    waiting: Waiting,
+    shared: Shared,
+    usage: Vec<Usage>,
+    /// The last activity's place and surroundings.
+    seen: Option<(Origin, Arc<Context>)>,
+    #[serde(skip)]
+    notes: Notes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Mode {
+    /// The one run that a client asked for.
+    One,
+    /// All runs; what waits for an answer ends one and begins the next.
+    Recording,
+    /// All runs, of which only what they leave behind counts.
+    History,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Phase {
-    Fresh,
+    /// No run yet, or between two.
+    Idle,
     Running,
+    /// The one run is over.
     Finished,
 }
 
 impl Writer {
     /// A writer for the run a client asked for.
     pub fn new(thread: &str, run: &str) -> Self {
+        Self { run: run.to_owned(), ..Self::with(Mode::One, Some(thread.to_owned()), "") }
+    }
+
+    /// A writer for all runs of a session. The thread is the one the source names, else `thread`.
+    pub fn recording(thread: &str) -> Self {
+        Self::with(Mode::Recording, None, thread)
+    }
+
+    /// The same; facts that AG-UI has no field for travel in `metadata.banister`.
+    #[must_use]
+    pub fn carrying(self) -> Self {
+        Self { carry: true, ..self }
+    }
+
+    fn with(mode: Mode, thread: Option<String>, fallback: &str) -> Self {
         Self {
-            thread: thread.to_owned(),
-            run: run.to_owned(),
-            phase: Phase::Fresh,
-            streaming: None,
-            refused: BTreeSet::new(),
-            called: BTreeSet::new(),
+            mode,
+            carry: false,
+            thread,
+            fallback: fallback.to_owned(),
+            run: String::new(),
+            phase: Phase::Idle,
+            turn: false,
+            runs: VecDeque::new(),
+            runs_minted: 0,
+            held: Vec::new(),
+            held_bytes: 0,
+            detail: None,
+            before: None,
+            told: false,
+            names: Names::default(),
+            items: Items::default(),
+            calls: Calls::default(),
+            waiting: Waiting::default(),
+            shared: Shared::default(),
+            usage: Vec::new(),
+            seen: None,
+            notes: Notes::default(),
         }
     }
 
-    /// Whether the terminal event was written.
+    /// Whether the terminal event of the one run was written.
     pub fn is_finished(&self) -> bool {
         self.phase == Phase::Finished
     }
 
+    /// Whether a run is open.
+    pub fn is_open(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
+    /// Takes what the writer did unasked, and how much more of it there was.
+    pub fn notes(&mut self) -> (Vec<Note>, u64) {
+        self.notes.take()
+    }
+
     /// Begins the run and restates what happened before it.
     pub fn begin(&mut self, history: &History) -> Vec<Value> {
-        if self.phase != Phase::Fresh {
+        if self.mode != Mode::One || self.phase != Phase::Idle {
             return Vec::new();
         }
-        self.phase = Phase::Running;
-        self.refused.clone_from(&history.refused);
-        self.called.clone_from(&history.called);
-        let mut out = vec![json!({
-            "type": "RUN_STARTED", "threadId": self.thread, "runId": self.run,
-            "protocolVersion": PROTOCOL_VERSION,
-        })];
-        if !history.messages.is_empty() {
-            out.push(json!({ "type": "MESSAGES_SNAPSHOT", "messages": history.messages() }));
+        *self = Self {
+            mode: Mode::One,
+            carry: self.carry,
+            thread: self.thread.take(),
+            run: std::mem::take(&mut self.run),
+            phase: Phase::Running,
+            notes: Notes::default(),
+            ..history.writer().clone()
+        };
+        let mut out = vec![self.started()];
+        self.items.begin();
+        self.calls.begin();
+        let messages = history.messages();
+        self.restated(&messages);
+        if !messages.is_empty() {
+            out.push(json!({ "type": "MESSAGES_SNAPSHOT", "messages": messages }));
         }
-        for (id, content) in &history.asks {
-            out.push(ask_event(id, content));
+        if history.state().as_object().is_none_or(|state| !state.is_empty()) {
+            let event = json!({ "type": "STATE_SNAPSHOT", "snapshot": history.state() });
+            self.push(Type::StateSnapshot, event, Map::new(), &mut out);
         }
+        self.items.resume(&mut out);
+        self.waiting.pending.clear();
+        self.release(&mut out);
         out
     }
 
     /// The events of one activity.
     pub fn write(&mut self, activity: &Activity) -> Vec<Value> {
-        if self.phase != Phase::Running {
-            return Vec::new();
-        }
         let mut out = Vec::new();
-        if !matches!(&activity.what, What::Said { .. }) {
-            self.close_text(&mut out);
+        if self.mode == Mode::One && self.phase != Phase::Running {
+            return out;
         }
-        match &activity.what {
-            What::TurnStarted { request: Some(request), .. } => {
-                let id = message_id(activity, "req");
-                out.push(json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": "user" }));
-                out.push(content(&id, request));
-                out.push(json!({ "type": "TEXT_MESSAGE_END", "messageId": id }));
+        if let What::Raw { protocol: Protocol::Agui, kind, event, .. } = &activity.what
+            && is_detail(kind)
+        {
+            if kind == Type::RunStarted.name() {
+                self.before = Some(event.clone());
+            } else {
+                self.detail = Some(event.clone());
             }
-            What::TurnEnded { ending, .. } => self.finish(Some(ending), &mut out),
-            What::SessionEnded { .. } => self.finish(None, &mut out),
-            What::Said { message, text, last, .. } => {
-                self.said(activity, message, text, *last, &mut out);
-            }
-            What::ActionRequested { action, gate } => {
-                self.called(action, &mut out);
-                if let Some(gate) = gate.as_ref().filter(|gate| gate.decision == Decision::Deny) {
-                    self.refuse(activity, &action.id, &gate.reason, &mut out);
-                }
-            }
-            What::ActionDenied { action, reason, .. } => {
-                self.called(action, &mut out);
-                self.refuse(activity, &action.id, reason.as_deref().unwrap_or("refused"), &mut out);
-            }
-            What::ActionEnded { id, tool, status, output, error, .. } => {
-                let words = result_text(output.as_ref(), error.as_deref());
-                if let Some(words) = end_text(self.refused.contains(id), *status, words) {
-                    self.called(&Action::unseen(id, tool), &mut out);
-                    out.push(result(activity, id, &words));
-                }
-            }
-            What::AskOpened { ask } => out.push(ask_event(&ask.id, &ask_content(activity, ask))),
-            What::AskClosed { id, action, outcome, by, message, .. } => {
-                let content = closed_content(action.as_ref(), *outcome, by, message.as_deref());
-                out.push(ask_event(id, &content));
-                if let (Some(action), Outcome::Rejected | Outcome::Expired) = (action, outcome) {
-                    self.called(action, &mut out);
-                    self.refuse(
-                        activity,
-                        &action.id,
-                        message.as_deref().unwrap_or("refused"),
-                        &mut out,
-                    );
-                }
-            }
-            _ => {}
+            return out;
         }
+        self.seen = Some((activity.origin.clone(), Arc::clone(&activity.context)));
+        if self.phase == Phase::Running || self.enter(activity, &mut out) {
+            self.happened(activity, &mut out);
+        }
+        self.detail = None;
+        self.stamp(&mut out);
         out
     }
 
     /// Ends the run in good order, where the turn did not.
     pub fn finish(&mut self, ending: Option<&Ending>, out: &mut Vec<Value>) {
-        if self.phase != Phase::Running {
-            return;
-        }
-        self.close_text(out);
-        self.phase = Phase::Finished;
-        let mut event = json!({
-            "type": "RUN_FINISHED", "threadId": self.thread, "runId": self.run,
-        });
-        match ending {
-            Some(Ending::Failed { message, .. }) => {
-                event = json!({ "type": "RUN_ERROR", "message": message });
-            }
-            Some(Ending::Cancelled { .. }) => {
-                if let Some(event) = event.as_object_mut() {
-                    event.insert("outcome".into(), json!({ "type": "cancelled" }));
-                }
-            }
-            Some(Ending::Completed | Ending::Suspended { .. }) | None => {}
-        }
-        out.push(event);
+        self.end(ending, None, None, out);
     }
 
-    fn said(
+    /// Ends the run over what it waits for, if it waits and nothing else is open.
+    pub fn interrupt(&mut self) -> Vec<Value> {
+        let mut out = Vec::new();
+        if self.is_open() && !self.waiting.open.is_empty() && !self.is_busy() {
+            self.end(Some(&Ending::Suspended { asks: Vec::new() }), None, None, &mut out);
+            self.stamp(&mut out);
+        }
+        out
+    }
+
+    /// The stream is cut here: what is open is closed. It can go on.
+    pub fn close(&mut self) -> Vec<Value> {
+        let mut out = Vec::new();
+        let ending = if self.waiting.open.is_empty() {
+            Ending::Failed {
+                message: "the stream ends before the run does".to_owned(),
+                code: Some("truncated".to_owned()),
+                category: None,
+            }
+        } else {
+            Ending::Suspended { asks: Vec::new() }
+        };
+        self.end(Some(&ending), None, None, &mut out);
+        self.stamp(&mut out);
+        out
+    }
+
+    /// Whether something is open that a run cannot end over.
+    fn is_busy(&self) -> bool {
+        self.items.is_busy() || self.calls.is_busy()
+    }
+
+    fn started(&self) -> Value {
+        json!({
+            "type": "RUN_STARTED", "threadId": self.thread(), "runId": self.run,
+            "protocolVersion": PROTOCOL_VERSION,
+        })
+    }
+
+    fn thread(&self) -> &str {
+        self.thread.as_deref().unwrap_or(&self.fallback)
+    }
+
+    /// Keeps an activity until a run begins.
+    fn hold(&mut self, activity: &Activity) {
+        let bytes = serde_json::to_string(&activity.what).map_or(HELD_BYTES, |it| it.len());
+        if self.held.len() >= HELD || self.held_bytes + bytes > HELD_BYTES {
+            self.notes.add(NoteKind::Dropped, kind_of(&activity.what));
+            return;
+        }
+        self.held_bytes += bytes;
+        self.held.push(activity.clone());
+    }
+
+    /// Tells what waited for a run.
+    fn release(&mut self, out: &mut Vec<Value>) {
+        self.held_bytes = 0;
+        for activity in std::mem::take(&mut self.held) {
+            match &activity.what {
+                // It ended before this run began.
+                What::SessionEnded { .. } => self.custom(&activity, out),
+                _ => self.happened(&activity, out),
+            }
+        }
+    }
+
+    fn happened(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+        match &activity.what {
+            What::SessionStarted { .. }
+            | What::StateChanged { .. }
+            | What::Compacted { .. }
+            | What::WorkspaceChanged { .. } => self.custom(activity, out),
+            What::SessionEnded { .. } => {
+                self.custom(activity, out);
+                let by = "system".to_owned();
+                self.end(Some(&Ending::Cancelled { by, reason: None }), None, None, out);
+            }
+            What::TurnStarted { request, .. } => {
+                self.turn_started(activity, request.as_deref(), out);
+            }
+            What::TurnEnded { ending, summary, result, usage } => {
+                for usage in usage {
+                    self.used(usage);
+                }
+                self.end(Some(ending), summary.as_deref(), result.as_ref(), out);
+            }
+            What::Used { usage } => self.used(usage),
+            What::StepStarted { name } => self.step_started(activity, name, out),
+            What::StepEnded { name } => self.step_ended(activity, name, out),
+            What::Said { message, role, text, last } => {
+                self.said(
+                    activity,
+                    items::Said { message, role: Some(*role), text, last: *last },
+                    out,
+                );
+            }
+            What::Thought { message, text, last } => {
+                self.said(activity, items::Said { message, role: None, text, last: *last }, out);
+            }
+            What::ActionDrafted { id, tool, delta } => self.drafted(activity, id, tool, delta, out),
+            What::ActionRequested { action, gate } => {
+                self.requested(activity, action, gate.as_ref(), out);
+            }
+            What::ActionEnded { .. } => self.action_ended(activity, out),
+            What::ActionDenied { action, by, reason } => {
+                self.called(activity, action, None, out);
+                self.refuse(activity, &action.id, reason.as_deref(), Some(by), out);
+            }
+            What::AskOpened { ask } => self.ask_opened(activity, ask, out),
+            What::AskClosed { .. } => self.ask_closed(activity, out),
+            What::SubagentStarted { .. } => self.subagent_started(activity, out),
+            What::SubagentEnded { id, ending, result } => {
+                self.subagent_ended(activity, id, ending, result.as_ref(), out);
+            }
+            What::StateSet { state } => self.state_set(activity, state, out),
+            What::StatePatched { patch } => self.state_patched(activity, patch, out),
+            What::MessagesSet { messages } => self.messages_set(messages, out),
+            What::CardShown { .. } => self.card_shown(activity, out),
+            What::CardPatched { id, kind, patch } => {
+                self.card_patched(activity, id, kind, patch, out);
+            }
+            What::Progressed { .. }
+            | What::Planned { .. }
+            | What::HandedOff { .. }
+            | What::Notified { .. }
+            | What::Erred { .. } => self.own_card(activity, out),
+            What::Raw { .. } => self.raw(activity, out),
+        }
+    }
+
+    /// The subagent that did it, as it is called here.
+    fn tag(&self, activity: &Activity) -> Option<String> {
+        let id = activity.context.subagent.as_deref()?;
+        Some(self.items.subagent(id).to_owned())
+    }
+
+    /// The id for something of the source.
+    fn name(&mut self, activity: &Activity, kind: names::Kind, source: &str) -> String {
+        let derived = |n: u64| derived(activity, n, source);
+        let author = match kind {
+            // A card is whoever's shows it last.
+            names::Kind::Card => None,
+            _ => activity.context.subagent.as_deref(),
+        };
+        let (id, renamed) = self.names.name(kind, author, source, &derived);
+        if renamed && !source.is_empty() {
+            self.notes.add(NoteKind::Renamed, source);
+        }
+        id
+    }
+
+    /// An id of our own.
+    fn mint(&mut self, activity: &Activity, kind: names::Kind, what: &str) -> String {
+        let id = self.names.mint(&|n| derived(activity, n, what));
+        self.names.bring(&id, kind);
+        id
+    }
+
+    /// Adds an event with what only AG-UI has of it, unless no client would take it.
+    fn push(
         &mut self,
-        activity: &Activity,
-        message: &str,
-        said: &str,
-        last: bool,
+        kind: Type,
+        mut event: Value,
+        own: Map<String, Value>,
         out: &mut Vec<Value>,
     ) {
-        let id = said_id(activity, message);
-        if self.streaming.as_ref().is_some_and(|open| *open != id) {
-            self.close_text(out);
+        if let Some(fields) = event.as_object_mut() {
+            let mut metadata = self.metadata_for(fields);
+            if !own.is_empty() {
+                metadata.insert(KEY.into(), Value::Object(own));
+            }
+            if !metadata.is_empty() {
+                fields.insert("metadata".into(), Value::Object(metadata));
+            }
         }
-        if self.streaming.is_none() {
-            out.push(json!({
-                "type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant",
-            }));
-            self.streaming = Some(id.clone());
-        }
-        out.push(content(&id, said));
-        if last {
-            self.close_text(out);
-        }
-    }
-
-    fn close_text(&mut self, out: &mut Vec<Value>) {
-        if let Some(open) = self.streaming.take() {
-            out.push(json!({ "type": "TEXT_MESSAGE_END", "messageId": open }));
+        if fits(kind, &event) {
+            out.push(event);
+        } else {
+            self.notes.add(NoteKind::Dropped, kind.name());
         }
     }
 
-    fn called(&mut self, action: &Action, out: &mut Vec<Value>) {
-        if !self.called.insert(action.id.clone()) {
+    /// The metadata that the source gave what an event is about, once.
+    fn metadata_for(&mut self, fields: &Map<String, Value>) -> Map<String, Value> {
+        let Some(Value::Object(detail)) = &mut self.detail else { return Map::new() };
+        let same = |name: &str| detail.get(name).is_some() && detail.contains_key("metadata");
+        if !(same("messageId") || same("toolCallId")) || fields.get("type").is_none() {
+            return Map::new();
+        }
+        match detail.shift_remove("metadata").map(|metadata| text::redact_json(&metadata)) {
+            Some(Value::Object(mut metadata)) => {
+                metadata.shift_remove(KEY);
+                metadata.shift_remove("ag-ui");
+                metadata
+            }
+            _ => Map::new(),
+        }
+    }
+
+    /// A field of what only AG-UI has of the activity at hand.
+    fn detail(&self, name: &str) -> Option<&Value> {
+        self.detail.as_ref()?.get(name)
+    }
+
+    /// What an activity says, for where facts travel along.
+    fn carried(&self, what: &What) -> Map<String, Value> {
+        let mut own = Map::new();
+        if self.carry
+            && let Ok(what) = serde_json::to_value(what)
+        {
+            let what = text::redact_json(&what);
+            if what.to_string().len() <= CARRIED_BYTES {
+                own.insert("what".into(), what);
+            }
+        }
+        own
+    }
+
+    fn stamp(&self, out: &mut [Value]) {
+        let Some((origin, _)) = self.seen.as_ref().filter(|_| self.mode == Mode::Recording) else {
             return;
-        }
-        let id = &action.id;
-        out.push(json!({
-            "type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": call_name(action),
-        }));
-        out.push(json!({ "type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": arguments(action) }));
-        out.push(json!({ "type": "TOOL_CALL_END", "toolCallId": id }));
-    }
-
-    fn refuse(&mut self, activity: &Activity, id: &str, reason: &str, out: &mut Vec<Value>) {
-        if self.refused.insert(id.to_owned()) {
-            out.push(result(activity, id, &refusal(reason)));
+        };
+        for event in out.iter_mut().filter_map(Value::as_object_mut) {
+            event.insert("timestamp".into(), origin.time.as_millisecond().into());
         }
     }
 }
 
-/// The conversation so far, as AG-UI messages.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct History {
-    messages: Vec<Value>,
-    /// Message id → its place.
-    places: BTreeMap<String, usize>,
-    /// Tool call id → the results that follow its message, kept apart until [`History::messages`] is asked.
-    results: BTreeMap<String, Vec<Value>>,
-    asks: BTreeMap<String, Value>,
-    refused: BTreeSet<String>,
-    called: BTreeSet<String>,
-    turn_open: bool,
-}
+/// How large the facts may be that travel along.
+const CARRIED_BYTES: usize = 16 * 1024;
 
-impl History {
-    /// Whether the agent is at work on a request.
-    pub fn turn_open(&self) -> bool {
-        self.turn_open
-    }
+/// The largest piece of a text that goes into one event.
+const PIECE_BYTES: usize = limits::MESSAGE_BYTES / 8;
 
-    /// Takes one activity in.
-    pub fn add(&mut self, activity: &Activity) {
-        match &activity.what {
-            What::TurnStarted { request, .. } => {
-                self.turn_open = true;
-                if let Some(request) = request {
-                    let id = message_id(activity, "req");
-                    let words = text::redact(request);
-                    self.push(&id, json!({ "id": id, "role": "user", "content": words }));
-                }
-            }
-            What::TurnEnded { .. } | What::SessionEnded { .. } => {
-                self.turn_open = false;
-                self.asks.clear();
-            }
-            What::Said { message, text, .. } => {
-                let id = said_id(activity, message);
-                let text = text::redact(text);
-                let place = self.places.get(&id).copied();
-                match place.and_then(|place| self.messages.get_mut(place)) {
-                    Some(Value::Object(message)) => {
-                        if let Some(Value::String(so_far)) = message.get_mut("content") {
-                            so_far.push_str(&text);
-                        }
-                    }
-                    _ => self.push(&id, json!({ "id": id, "role": "assistant", "content": text })),
-                }
-            }
-            What::ActionRequested { action, gate } => {
-                self.called(action);
-                if let Some(gate) = gate.as_ref().filter(|gate| gate.decision == Decision::Deny) {
-                    self.refuse(activity, &action.id, &gate.reason);
-                }
-            }
-            What::ActionDenied { action, reason, .. } => {
-                self.called(action);
-                self.refuse(activity, &action.id, reason.as_deref().unwrap_or("refused"));
-            }
-            What::ActionEnded { id, tool, status, output, error, .. } => {
-                let words = result_text(output.as_ref(), error.as_deref());
-                if let Some(words) = end_text(self.refused.contains(id), *status, words) {
-                    self.called(&Action::unseen(id, tool));
-                    self.result(activity, id, &words);
-                }
-            }
-            What::AskOpened { ask } => {
-                self.asks.insert(ask.id.clone(), ask_content(activity, ask));
-            }
-            What::AskClosed { id, action, outcome, message, .. } => {
-                self.asks.remove(id);
-                if let (Some(action), Outcome::Rejected | Outcome::Expired) = (action, outcome) {
-                    self.called(action);
-                    self.refuse(activity, &action.id, message.as_deref().unwrap_or("refused"));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// The messages, each tool's results behind the message that called it. Of a history that no event can hold, the
-    /// newest ones.
-    pub fn messages(&self) -> Vec<Value> {
-        let mut all = Vec::new();
-        let mut room = SNAPSHOT_BYTES;
-        for message in self.messages.iter().rev() {
-            let id = message.get("id").and_then(Value::as_str).unwrap_or_default();
-            let results = self.results.get(id).map(Vec::as_slice).unwrap_or_default();
-            let weight =
-                results.iter().chain([message]).map(|part| part.to_string().len() + 1).sum();
-            let Some(left) = room.checked_sub(weight) else { break };
-            room = left;
-            all.extend(results.iter().rev().cloned());
-            all.push(message.clone());
-        }
-        all.reverse();
-        all
-    }
-
-    fn push(&mut self, id: &str, message: Value) {
-        if !self.places.contains_key(id) {
-            self.places.insert(id.to_owned(), self.messages.len());
-            self.messages.push(message);
-        }
-    }
-
-    fn called(&mut self, action: &Action) {
-        if self.called.insert(action.id.clone()) {
-            let call = json!({
-                "id": action.id, "type": "function",
-                "function": { "name": call_name(action), "arguments": arguments(action) },
-            });
-            self.push(
-                &action.id,
-                json!({ "id": action.id, "role": "assistant", "toolCalls": [call] }),
-            );
-        }
-    }
-
-    fn refuse(&mut self, activity: &Activity, id: &str, reason: &str) {
-        if self.refused.insert(id.to_owned()) {
-            self.result(activity, id, &refusal(reason));
-        }
-    }
-
-    fn result(&mut self, activity: &Activity, id: &str, words: &str) {
-        let message = json!({
-            "id": message_id(activity, id), "role": "tool", "toolCallId": id, "content": words,
-        });
-        self.results.entry(id.to_owned()).or_default().push(message);
-    }
-}
-
-fn message_id(activity: &Activity, what: &str) -> String {
+fn derived(activity: &Activity, n: u64, what: &str) -> String {
     let origin = &activity.origin;
-    id::derive("msg_", &[&origin.session, &origin.seq.to_string(), what])
+    id::derive("msg_", &[&origin.session, &origin.seq.to_string(), what, &n.to_string()])
 }
 
-/// Pieces of one message share its id; the protocol's own id keeps them together.
-fn said_id(activity: &Activity, message: &str) -> String {
-    id::derive("msg_", &[&activity.origin.session, "said", message])
-}
-
-fn content(id: &str, delta: &str) -> Value {
-    json!({ "type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": text::redact(delta) })
-}
-
-fn call_name(action: &Action) -> &str {
-    action.original_name.as_deref().unwrap_or(&action.tool)
-}
-
-fn arguments(action: &Action) -> String {
-    action
-        .input
-        .as_ref()
-        .map_or_else(|| "{}".to_owned(), |input| text::redact_json(input).to_string())
-}
-
-fn result(activity: &Activity, id: &str, words: &str) -> Value {
-    json!({
-        "type": "TOOL_CALL_RESULT", "messageId": message_id(activity, id), "toolCallId": id,
-        "content": words, "role": "tool",
-    })
-}
-
-fn result_text(output: Option<&Value>, error: Option<&str>) -> String {
-    let words = match (error, output) {
-        (Some(error), _) => error.to_owned(),
-        (None, Some(Value::String(text))) => text.clone(),
-        (None, Some(value)) => return text::redact_json(value).to_string(),
-        (None, None) => String::new(),
-    };
-    text::redact(&words).into_owned()
-}
-
-/// What is said of an end; nothing where the refusal said it already, and very clearly where the refusal was ignored.
-fn end_text(refused: bool, status: Status, words: String) -> Option<String> {
-    match (refused, status) {
-        (false, _) => Some(words),
-        (true, Status::Success) => Some(format!("Ran although refused: {words}")),
-        (true, _) => None,
-    }
-}
-
-fn refusal(reason: &str) -> String {
-    format!("Refused: {reason}")
-}
-
-fn ask_event(id: &str, content: &Value) -> Value {
-    json!({
-        "type": "ACTIVITY_SNAPSHOT", "messageId": id, "activityType": ASK, "content": content,
-    })
-}
-
-fn ask_content(activity: &Activity, ask: &Ask) -> Value {
-    let mut content = Map::new();
-    content.insert("status".into(), json!("open"));
-    content.insert("agent".into(), json!(activity.context.agent_title()));
-    if let Some(action) = &ask.action {
-        content.insert("tool".into(), json!(action.title()));
-        content.insert("toolCallId".into(), json!(action.id));
-        content.insert("subject".into(), json!(text::for_people(&action.subject(), 16_384)));
-    }
-    if let Some(gate) = &ask.gate {
-        content.insert("reason".into(), json!(gate.reason));
-        content.insert("risk".into(), json!(gate.risk));
-        if let Some(irreversible) = gate.irreversible {
-            content.insert("irreversible".into(), json!(irreversible));
-        }
-    }
-    if let Some(deadline) = ask.deadline {
-        content.insert("until".into(), json!(time_text(deadline)));
-    }
-    Value::Object(content)
-}
-
-fn closed_content(
-    action: Option<&Action>,
-    outcome: Outcome,
-    by: &str,
-    message: Option<&str>,
-) -> Value {
-    let mut content = Map::new();
-    content.insert("status".into(), json!(outcome));
-    content.insert("by".into(), json!(by));
-    if let Some(action) = action {
-        content.insert("tool".into(), json!(action.tool));
-        content.insert("toolCallId".into(), json!(action.id));
-    }
-    if let Some(message) = message {
-        content.insert("message".into(), json!(message));
-    }
-    Value::Object(content)
+/// Whether an event of AG-UI's own tells more of the activity that comes next.
+fn is_detail(kind: &str) -> bool {
+    let told = [
+        Type::RunStarted,
+        Type::TextMessageStart,
+        Type::ToolCallStart,
+        Type::ToolCallResult,
+        Type::ReasoningMessageStart,
+        Type::ActivitySnapshot,
+        Type::ActivityDelta,
+    ];
+    told.into_iter().any(|it| it.name() == kind)
 }
 
 #[cfg(test)]

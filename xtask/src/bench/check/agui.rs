@@ -34,9 +34,18 @@ pub(super) struct Recording {
 impl Recording {
     /// At least this many bytes, in whole runs.
     pub(super) fn write(framing: Framing, bytes: usize) -> Result<Self, fmt::Error> {
+        Self::begin(framing, bytes, 0)
+    }
+
+    /// Lines of runs that are numbered from here on.
+    pub(super) fn from(first: u64, bytes: usize) -> Result<Self, fmt::Error> {
+        Self::begin(Framing::Lines, bytes, first)
+    }
+
+    fn begin(framing: Framing, bytes: usize, first: u64) -> Result<Self, fmt::Error> {
         let text = String::with_capacity(bytes + bytes / 8);
         let mut recording = Self { framing, text, events: 0, ends: Vec::new() };
-        for id in 0.. {
+        for id in first.. {
             if recording.text.len() >= bytes {
                 break;
             }

@@ -17,7 +17,7 @@ const BLOCK: usize = 8 << 20;
 /// More than a block has sessions.
 const SESSIONS: u64 = 1_000_000;
 
-/// What checking a large file took.
+/// What a large file took.
 #[derive(Debug)]
 pub(super) struct Peak {
     pub(super) bytes: u64,
@@ -44,11 +44,28 @@ pub(super) fn measure() -> anyhow::Result<Option<Peak>> {
         crate::tell("bench: SKIPPED peak memory: there is no /proc here");
         return Ok(None);
     }
+    let blocks = |first| Ok(corpus::recording(Protocol::Aaep, BLOCK, first)?.0);
+    let recording = Recording::write(target()?.join("bench-check.jsonl"), BYTES, blocks)?;
+    watch(&["check", "--protocol", "aaep"], &recording).map(Some)
+}
+
+/// What turning an AG-UI recording of this size into AAEP takes.
+pub(super) fn translated(bytes: u64) -> anyhow::Result<Option<Peak>> {
+    if !Path::new("/proc/self/status").exists() {
+        crate::tell("bench: SKIPPED peak memory: there is no /proc here");
+        return Ok(None);
+    }
+    let blocks = |first| Ok(super::agui::Recording::from(first, BLOCK)?.text);
+    let recording = Recording::write(target()?.join("bench-translate.jsonl"), bytes, blocks)?;
+    watch(&["translate", "--quiet", "--from", "agui", "--to", "aaep"], &recording).map(Some)
+}
+
+/// Runs the real program on a recording.
+fn watch(arguments: &[&str], recording: &Recording) -> anyhow::Result<Peak> {
     crate::run(crate::cargo()?.args(["build", "--quiet", "--release", "-p", "banister"]))?;
-    let recording = Recording::write(target()?.join("bench-check.jsonl"))?;
     let began = now();
     let mut child = Command::new(target()?.join("release/banister"))
-        .args(["check", "--protocol", "aaep"])
+        .args(arguments)
         .arg(&recording.path)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -63,9 +80,10 @@ pub(super) fn measure() -> anyhow::Result<Option<Peak>> {
         std::thread::sleep(Duration::from_millis(2));
     };
     let took = began.elapsed();
-    ensure!(status.success(), "banister check ended with {status}");
-    ensure!(memory > 0, "banister check was too quick to be watched");
-    Ok(Some(Peak { bytes: recording.bytes, memory, took }))
+    let what = arguments.first().copied().unwrap_or_default();
+    ensure!(status.success(), "banister {what} ended with {status}");
+    ensure!(memory > 0, "banister {what} was too quick to be watched");
+    Ok(Peak { bytes: recording.bytes, memory, took })
 }
 
 /// The most memory that a process ever had, in bytes.
@@ -83,13 +101,17 @@ struct Recording {
 }
 
 impl Recording {
-    fn write(path: PathBuf) -> anyhow::Result<Self> {
+    fn write(
+        path: PathBuf,
+        bytes: u64,
+        block: impl Fn(u64) -> anyhow::Result<String>,
+    ) -> anyhow::Result<Self> {
         let mut recording = Self { path, bytes: 0 };
         let name = recording.path.display().to_string();
         let mut file = BufWriter::new(File::create(&recording.path).context(name)?);
         let mut first = 0;
-        while recording.bytes < BYTES {
-            let (block, _) = corpus::recording(Protocol::Aaep, BLOCK, first)?;
+        while recording.bytes < bytes {
+            let block = block(first)?;
             file.write_all(block.as_bytes())?;
             recording.bytes += block.len() as u64;
             first += SESSIONS;

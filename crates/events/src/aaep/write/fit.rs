@@ -11,7 +11,7 @@ use crate::text;
 const NAME_CHARS: usize = 256;
 
 pub(super) fn producer(context: &Context) -> Value {
-    let mut producer = object([("agent_id", json!(non_empty(context.agent.clone())))]);
+    let mut producer = object([("agent_id", json!(non_empty(name(&context.agent))))]);
     let optional = [
         ("agent_name", &context.agent_name),
         ("agent_version", &context.agent_version),
@@ -19,10 +19,25 @@ pub(super) fn producer(context: &Context) -> Value {
     ];
     for (key, value) in optional {
         if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
-            producer.insert(key.into(), json!(text::shorten(value, NAME_CHARS)));
+            producer.insert(key.into(), json!(name(value)));
         }
     }
     Value::Object(producer)
+}
+
+/// A name for people to read.
+pub(super) fn name(text: &str) -> String {
+    if is_plain(text) { text.to_owned() } else { text::for_people(text, NAME_CHARS) }
+}
+
+/// Whether a name is so plain that nothing can be hidden in it. Most are, and every event has some.
+pub(super) fn is_plain(text: &str) -> bool {
+    let has = |word: &str| {
+        text.as_bytes().windows(word.len()).any(|it| it.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    text.len() <= NAME_CHARS
+        && text.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'.'))
+        && !["bearer", "akia", "asia", "pass", "secret", "key", "auth"].into_iter().any(has)
 }
 
 /// AAEP's required texts may not be empty; a person still has to be told that there was none.
@@ -58,23 +73,48 @@ pub(super) fn begin_whole(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Brings an event down to the size that subscribers take, the longest text first.
-pub(super) fn within(fields: &mut Map<String, Value>) {
+/// Brings an event down to the size that subscribers take, the longest text first; whether that was needed.
+pub(super) fn within(fields: &mut Map<String, Value>) -> bool {
     let length = |value: &Value| value.as_str().map_or(0, str::len);
-    // A character is at most six bytes in JSON; shorter texts need no closer look.
-    if fields.values().map(length).sum::<usize>() * 6 < EVENT_BYTES {
-        return;
+    // A byte is at most six in JSON, and nothing nested but these is ever long; shorter texts need no closer look.
+    let nested =
+        ["choices", "progress", "extensions"].iter().any(|name| fields.contains_key(*name));
+    if !nested && fields.values().map(length).sum::<usize>() * 6 < EVENT_BYTES {
+        return false;
     }
+    let mut shortened = false;
     while serde_json::to_string(fields).is_ok_and(|text| text.len() > EVENT_BYTES) {
-        let longest = fields.values_mut().max_by_key(|value| length(value));
+        let texts = fields.iter_mut().filter(|(name, _)| *name != "chunk");
+        let longest = texts.map(|(_, value)| value).max_by_key(|value| length(value));
         let Some(text) = longest.and_then(|value| match value {
             Value::String(text) if text.len() > NAME_CHARS => Some(text),
             _ => None,
         }) else {
-            return;
+            return shortened;
         };
         *text = text::shorten(text, text.chars().count() / 2).into_owned();
+        shortened = true;
     }
+    shortened
+}
+
+/// A code that fits AAEP's pattern, in capitals if that is all it lacks.
+pub(super) fn error_code(code: &str) -> Option<String> {
+    let code = code.to_ascii_uppercase().replace(['-', ' ', '.'], "_");
+    let fits = (2..=64).contains(&code.len())
+        && code.starts_with(|first: char| first.is_ascii_uppercase())
+        && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    fits.then_some(code)
+}
+
+/// A word that fits AAEP's pattern, in small letters if that is all it lacks.
+pub(super) fn reason_word(reason: &str) -> Option<String> {
+    error_code(reason).map(|word| word.to_ascii_lowercase())
+}
+
+/// Whether a text breaks off inside an emoji.
+pub(super) fn is_broken(text: &str) -> bool {
+    text.ends_with(JOINER)
 }
 
 /// Pieces of at most `limit` characters; never before a mark that belongs to the character before it.
@@ -108,26 +148,6 @@ pub(super) fn split(text: &str, limit: usize) -> Vec<&str> {
 
 /// What joins two emoji into one.
 const JOINER: char = '\u{200d}';
-
-/// Where a text ends so that nothing that follows can change its last character. What comes after is held back.
-pub(super) fn settled(text: &str) -> usize {
-    const LONGEST: usize = 32;
-    let mut begins = text.len();
-    for (count, (at, character)) in text.char_indices().rev().enumerate() {
-        if count == LONGEST {
-            return text.trim_end_matches(JOINER).len();
-        }
-        let goes_on = joins(character) || text.get(..at).is_some_and(|head| head.ends_with(JOINER));
-        begins = at;
-        if goes_on {
-            continue;
-        }
-        // Nothing joins a space or a full stop.
-        let ends = character.is_ascii() && !character.is_ascii_alphanumeric();
-        return if ends && at + 1 == text.len() { text.len() } else { begins };
-    }
-    begins
-}
 
 /// A text that begins with a whole character: a mark without a letter gets a circle to stand on.
 pub(super) fn whole(text: &str) -> Cow<'_, str> {

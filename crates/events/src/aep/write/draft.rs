@@ -1,0 +1,254 @@
+//! An event before it has an envelope, and the small parts events are made of.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::activity::{Action, ActionKind, Status, Usage};
+use crate::id;
+
+/// The most that one text of an event may have, in bytes.
+pub(super) const TEXT_BYTES: usize = 256 * 1_024;
+
+/// What ids, names and texts may be where the strictest reader still takes them.
+const ID_CHARS: usize = 160;
+const NAME_CHARS: usize = 512;
+pub(super) const MESSAGE_CHARS: usize = 16_384;
+const RATIONALE_CHARS: usize = 32_768;
+
+/// An event on its way out.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) kind: Cow<'static, str>,
+    pub(super) fields: Map<String, Value>,
+    /// What goes into `extensions.x-banister` in any case.
+    pub(super) own: Map<String, Value>,
+    /// What goes there only where facts are carried.
+    pub(super) carried: Map<String, Value>,
+    /// Ids that did not fit or were used before, as they were: place → id.
+    pub(super) ids: Map<String, Value>,
+    /// The thread it belongs to, where that is not its context's.
+    pub(super) thread: Option<Thread>,
+    /// Whether its content has no credentials any more.
+    pub(super) clean: bool,
+}
+
+/// A subagent's place among the threads.
+#[derive(Debug)]
+pub(super) struct Thread {
+    /// The subagent's id.
+    pub(super) id: String,
+    /// The subagent that started it.
+    pub(super) parent: Option<String>,
+    /// The action that started it, under its id in this stream.
+    pub(super) action: Option<String>,
+}
+
+impl Draft {
+    pub(super) fn new(kind: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind: kind.into(),
+            fields: Map::new(),
+            own: Map::new(),
+            carried: Map::new(),
+            ids: Map::new(),
+            thread: None,
+            clean: false,
+        }
+    }
+
+    /// The same with one more text.
+    pub(super) fn content(mut self, kind: &str, text: &str) -> Self {
+        let entry = json!({ "type": kind, "text": text });
+        match self.fields.get_mut("content") {
+            Some(Value::Array(entries)) => entries.push(entry),
+            _ => {
+                self.fields.insert("content".into(), json!([entry]));
+            }
+        }
+        self
+    }
+
+    /// The same with a word about why.
+    pub(super) fn lifecycle(self, key: &str, value: Option<&str>) -> Self {
+        match value.filter(|value| !value.is_empty()) {
+            Some(value) => self.field("lifecycle", json!({ key: value })),
+            None => self,
+        }
+    }
+
+    /// The same with one more field.
+    pub(super) fn field(mut self, key: &str, value: Value) -> Self {
+        self.fields.insert(key.to_owned(), value);
+        self
+    }
+
+    /// The same with a fact that people must have.
+    pub(super) fn own(mut self, key: &str, value: Value) -> Self {
+        self.own.insert(key.to_owned(), value);
+        self
+    }
+
+    /// The same with a fact that the protocol has no field for.
+    pub(super) fn carry(mut self, key: &str, value: Value) -> Self {
+        if !value.is_null() {
+            self.carried.insert(key.to_owned(), value);
+        }
+        self
+    }
+
+    /// The same about an action, under its id in this stream.
+    pub(super) fn action(mut self, named: &Named) -> Self {
+        self.fields.extend(action_fields(&named.action));
+        if let Some(was) = &named.was {
+            self.ids.insert("action.id".into(), json!(was));
+        }
+        self
+    }
+
+    /// The same with numbers of what was used up.
+    pub(super) fn usage(self, usage: &[Usage]) -> Self {
+        let metrics = metrics(usage);
+        let told = if usage.is_empty() { None } else { serde_json::to_value(usage).ok() };
+        let draft =
+            if metrics.is_empty() { self } else { self.field("metrics", Value::Object(metrics)) };
+        draft.carry("usage", told.unwrap_or_default())
+    }
+}
+
+/// An action under its id in this stream.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub(super) struct Named {
+    /// The action; of one that is kept, without what was said about it.
+    pub(super) action: Action,
+    /// The id it came with, if that is another one.
+    pub(super) was: Option<String>,
+}
+
+impl Named {
+    /// An action under an id that fits. `fresh` is an id to take its own one's place.
+    pub(super) fn new(action: &Action, fresh: Option<String>) -> Self {
+        let id = fresh.map_or_else(|| fit(&action.id), Cow::Owned).into_owned();
+        let was = (id != action.id).then(|| action.id.clone());
+        Self { action: Action { id, ..action.clone() }, was }
+    }
+
+    /// The id it came with.
+    pub(super) fn key(&self) -> &str {
+        self.was.as_deref().unwrap_or(&self.action.id)
+    }
+
+    /// The same without input and rationale.
+    pub(super) fn bare(self) -> Self {
+        Self { action: Action { input: None, rationale: None, ..self.action }, ..self }
+    }
+}
+
+/// An id that every reader takes: itself, or a hash of it.
+pub(super) fn fit(raw: &str) -> Cow<'_, str> {
+    let safe = raw.len() <= ID_CHARS
+        && raw.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte));
+    if safe {
+        return Cow::Borrowed(raw);
+    }
+    let hash = Sha256::digest(raw.as_bytes());
+    Cow::Owned(format!("h_{}", id::hex(hash.get(..16).unwrap_or_default())))
+}
+
+/// At most so many characters.
+pub(super) fn name(text: &str) -> Cow<'_, str> {
+    crate::text::shorten(text, NAME_CHARS)
+}
+
+fn named(text: &str) -> Cow<'_, str> {
+    if text.is_empty() { Cow::Borrowed("unknown") } else { name(text) }
+}
+
+fn action_fields(action: &Action) -> Map<String, Value> {
+    let kind = match action.kind {
+        ActionKind::Tool | ActionKind::Mcp => "tool_call",
+        ActionKind::Skill => "skill_use",
+        ActionKind::Subagent => "subagent_spawn",
+        ActionKind::Other => "other",
+    };
+    let mut fields = Map::new();
+    let mut verb = Map::new();
+    verb.insert("type".into(), json!(kind));
+    verb.insert("id".into(), json!(action.id));
+    if let Some(rationale) = &action.rationale {
+        let rationale = crate::text::shorten(rationale, RATIONALE_CHARS);
+        verb.insert("rationale".into(), json!(rationale));
+    }
+    if let Some(input) = action.input.as_ref().filter(|input| !input.is_null()) {
+        verb.insert("input".into(), input.clone());
+    }
+    fields.insert("action".into(), Value::Object(verb));
+    let tool_name = named(&action.tool);
+    let mcp = action.kind == ActionKind::Mcp;
+    // What is no tool call need not have a tool.
+    let nameless = action.kind == ActionKind::Other && action.tool.is_empty();
+    if !nameless {
+        let mut tool = Map::new();
+        tool.insert("type".into(), json!(if mcp { "mcp" } else { "native" }));
+        tool.insert("name".into(), json!(tool_name));
+        if let Some(original) = &action.original_name {
+            tool.insert("original_name".into(), json!(name(original)));
+        }
+        fields.insert("tool".into(), Value::Object(tool));
+    }
+    if mcp || action.server.is_some() {
+        let server = named(action.server.as_deref().unwrap_or_default());
+        fields.insert("server".into(), json!({ "name": server }));
+    }
+    if action.kind == ActionKind::Skill {
+        fields.insert("skill".into(), json!({ "name": tool_name }));
+    }
+    fields
+}
+
+/// How an action ended: the type of the event, and the word for it.
+pub(super) fn ending(status: Status) -> (&'static str, &'static str) {
+    match status {
+        Status::Success => ("action.completed", "success"),
+        Status::Failure => ("action.failed", "failure"),
+        Status::Timeout => ("action.failed", "timeout"),
+        Status::Cancelled => ("action.failed", "cancelled"),
+    }
+}
+
+/// All that was used up, by the names that metrics have.
+pub(super) fn metrics(usage: &[Usage]) -> Map<String, Value> {
+    let mut sums: Map<String, Value> = Map::new();
+    for one in usage {
+        let counts = [
+            ("input_tokens", one.input),
+            ("output_tokens", one.output),
+            ("total_tokens", one.total),
+            ("reasoning_tokens", one.reasoning),
+            ("cache_read_tokens", one.cache_read),
+            ("cache_write_tokens", one.cache_write),
+        ];
+        for (name, count) in counts {
+            let Some(count) = count else { continue };
+            let before = sums.get(name).and_then(Value::as_u64).unwrap_or_default();
+            sums.insert(name.to_owned(), json!(before.saturating_add(count)));
+        }
+    }
+    sums
+}
+
+/// The serde form of something, without the tag and without what is not known.
+pub(super) fn told(what: &impl serde::Serialize) -> (String, Map<String, Value>) {
+    match serde_json::to_value(what) {
+        Ok(Value::Object(mut fields)) => {
+            let tag = fields.remove("what").and_then(|tag| tag.as_str().map(str::to_owned));
+            // These are null because somebody said so.
+            let meant = ["state", "patch", "event"];
+            fields.retain(|key, value| !value.is_null() || meant.contains(&key.as_str()));
+            (tag.unwrap_or_else(|| "raw".to_owned()), fields)
+        }
+        _ => ("raw".to_owned(), Map::new()),
+    }
+}

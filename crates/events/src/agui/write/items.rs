@@ -1,0 +1,409 @@
+//! What is told in pieces or spans something: messages, thoughts, steps, subagents.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::names::Kind;
+use super::{Type, Writer, pieces, remember, tagged};
+use crate::activity::{Activity, Ending, Role, What};
+use crate::text::{self, Redactor};
+use crate::translate::NoteKind;
+
+/// How many of a kind may be open at once; after that the oldest is closed.
+const OPEN: usize = 1_024;
+
+/// How many items of a run are remembered.
+const OWNERS: usize = 16_384;
+
+/// What is open, whether or not it was begun in this run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Items {
+    texts: Vec<Text>,
+    steps: Vec<Step>,
+    subagents: Vec<Subagent>,
+    /// What the source calls a subagent → what it is called here.
+    called: BTreeMap<String, String>,
+    /// The subagents that were started in this run.
+    started: BTreeSet<String>,
+    /// Whose the items of this run are. Who goes on with somebody else's says nothing about that.
+    owners: BTreeMap<String, Option<String>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Text {
+    id: String,
+    /// None for a thought.
+    role: Option<Role>,
+    tag: Option<String>,
+    /// Whether it was begun in this run.
+    live: bool,
+    redactor: Redactor,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Step {
+    name: String,
+    tag: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Subagent {
+    id: String,
+    start: Value,
+    /// The asks that it waits for, where it does: it ends with its run.
+    waits: Option<Vec<String>>,
+}
+
+/// A piece of a message, or of a thought.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Said<'a> {
+    pub(super) message: &'a str,
+    /// None for a thought.
+    pub(super) role: Option<Role>,
+    pub(super) text: &'a str,
+    pub(super) last: bool,
+}
+
+impl Items {
+    /// A run begins that knows nothing of the one before.
+    pub(super) fn begin(&mut self) {
+        self.owners.clear();
+        self.started.clear();
+        self.texts.iter_mut().for_each(|text| text.live = false);
+    }
+
+    /// A run begins after one that closed everything.
+    pub(super) fn renew(&mut self) {
+        self.begin();
+        self.called.clear();
+    }
+
+    /// Says again what is open.
+    pub(super) fn resume(&mut self, out: &mut Vec<Value>) {
+        for subagent in &self.subagents {
+            let mut start = subagent.start.clone();
+            if let Some(fields) = start.as_object_mut()
+                && let Some(parent) = fields.get("parentSubagentRunId").and_then(Value::as_str)
+                && !self.started.contains(parent)
+            {
+                fields.shift_remove("parentSubagentRunId");
+            }
+            self.started.insert(subagent.id.clone());
+            out.push(start);
+        }
+        for step in &self.steps {
+            out.push(step_event(Type::StepStarted, step));
+        }
+    }
+
+    /// Records whose an item is, if that is not known; the tag that may stand on its start.
+    pub(super) fn own(&mut self, key: String, tag: Option<String>) -> Option<String> {
+        if self.owners.len() >= OWNERS {
+            self.owners.clear();
+        }
+        let owner = self.owners.entry(key).or_insert_with(|| tag.clone());
+        tag.filter(|tag| owner.as_ref() == Some(tag))
+    }
+
+    /// Whose an item is, if that is known.
+    pub(super) fn owner(&self, key: &str) -> Option<&Option<String>> {
+        self.owners.get(key)
+    }
+
+    /// A snapshot says whose an item is.
+    pub(super) fn assign(&mut self, key: String, tag: Option<String>) {
+        self.own(key.clone(), tag.clone());
+        self.owners.insert(key, tag);
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        let at_work = self.subagents.iter().any(|subagent| subagent.waits.is_none());
+        !self.texts.is_empty() || !self.steps.is_empty() || at_work
+    }
+
+    /// What a subagent is called here.
+    pub(super) fn subagent<'a>(&'a self, id: &'a str) -> &'a str {
+        self.called.get(id).map_or(id, String::as_str)
+    }
+}
+
+impl Writer {
+    pub(super) fn said(&mut self, activity: &Activity, said: Said<'_>, out: &mut Vec<Value>) {
+        let kind = said.role.map_or(Kind::Reasoning, Kind::from);
+        let id = self.name(activity, kind, said.message);
+        let known = self.items.texts.iter().position(|text| text.id == id);
+        let resumed = known.is_some();
+        let at = known.unwrap_or_else(|| {
+            if self.items.texts.len() >= OPEN {
+                self.notes.add(NoteKind::Closed, "message");
+                self.close_text(0, out);
+            }
+            let tag = self.tag(activity);
+            let (role, redactor) = (said.role, Redactor::default());
+            self.items.texts.push(Text { id, role, tag, live: false, redactor });
+            self.items.texts.len() - 1
+        });
+        let Some(text) = self.items.texts.get_mut(at) else { return };
+        let mut shown = text.redactor.push(said.text);
+        if said.last {
+            shown.push_str(&text.redactor.finish());
+        }
+        // What was begun before this run and has no more to say is not begun again.
+        if !(resumed && !text.live && shown.is_empty()) {
+            self.open_text(at, out);
+        }
+        self.add_text(at, &shown, out);
+        if said.last {
+            self.close_text(at, out);
+        }
+    }
+
+    /// Begins a message in this run.
+    fn open_text(&mut self, at: usize, out: &mut Vec<Value>) {
+        let Some(text) = self.items.texts.get_mut(at).filter(|text| !text.live) else { return };
+        text.live = true;
+        let (id, role) = (text.id.clone(), text.role);
+        let (key, tag) = (text_key(text), text.tag.clone());
+        let tag = self.items.own(key, tag);
+        let event = if let Some(role) = role {
+            let mut event =
+                json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": role.name() });
+            if let (Some(Value::String(name)), Some(fields)) =
+                (self.detail("name"), event.as_object_mut())
+            {
+                fields.insert("name".into(), text::redact(name).into());
+            }
+            event
+        } else {
+            let span = json!({ "type": "REASONING_START", "messageId": id });
+            out.push(tagged(span, tag.as_deref()));
+            json!({ "type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning" })
+        };
+        let kind =
+            if role.is_some() { Type::TextMessageStart } else { Type::ReasoningMessageStart };
+        self.push(kind, tagged(event, tag.as_deref()), Map::new(), out);
+    }
+
+    fn add_text(&mut self, at: usize, shown: &str, out: &mut Vec<Value>) {
+        let Some(text) = self.items.texts.get(at).filter(|text| text.live) else { return };
+        let id = text.id.clone();
+        let kind = match text.role {
+            Some(_) => Type::TextMessageContent,
+            None => Type::ReasoningMessageContent,
+        };
+        let has_metadata = self.detail("metadata").is_some();
+        for piece in pieces(shown) {
+            out.push(json!({ "type": kind.name(), "messageId": id, "delta": piece }));
+        }
+        if has_metadata {
+            let event = json!({ "type": kind.name(), "messageId": id, "delta": "" });
+            self.push(kind, event, Map::new(), out);
+        }
+    }
+
+    /// Ends a message.
+    fn close_text(&mut self, at: usize, out: &mut Vec<Value>) {
+        let Some(text) = self.items.texts.get_mut(at) else { return };
+        let rest = text.redactor.finish();
+        if !rest.is_empty() {
+            self.open_text(at, out);
+            self.add_text(at, &rest, out);
+        }
+        if at >= self.items.texts.len() {
+            return;
+        }
+        let text = self.items.texts.remove(at);
+        if !text.live {
+            return;
+        }
+        if text.role.is_some() {
+            out.push(json!({ "type": "TEXT_MESSAGE_END", "messageId": text.id }));
+        } else {
+            out.push(json!({ "type": "REASONING_MESSAGE_END", "messageId": text.id }));
+            out.push(json!({ "type": "REASONING_END", "messageId": text.id }));
+        }
+    }
+
+    /// Ends all messages.
+    pub(super) fn close_texts(&mut self, out: &mut Vec<Value>) {
+        while !self.items.texts.is_empty() {
+            self.close_text(0, out);
+        }
+    }
+
+    pub(super) fn step_started(&mut self, activity: &Activity, name: &str, out: &mut Vec<Value>) {
+        let step = Step { name: name.to_owned(), tag: self.tag(activity) };
+        if self.items.steps.contains(&step) || self.items.steps.len() >= OPEN {
+            self.notes.add(NoteKind::Dropped, "step_started");
+            return;
+        }
+        out.push(step_event(Type::StepStarted, &step));
+        self.items.steps.push(step);
+    }
+
+    pub(super) fn step_ended(&mut self, activity: &Activity, name: &str, out: &mut Vec<Value>) {
+        let tag = self.tag(activity);
+        // A step is finished by whoever started it.
+        let own = self.items.steps.iter().rposition(|step| step.name == name && step.tag == tag);
+        let at = own.or_else(|| self.items.steps.iter().rposition(|step| step.name == name));
+        match at {
+            Some(at) => out.push(step_event(Type::StepFinished, &self.items.steps.remove(at))),
+            None => self.notes.add(NoteKind::Dropped, "step_ended"),
+        }
+    }
+
+    pub(super) fn subagent_started(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+        let What::SubagentStarted { id, name, description, parent, action } = &activity.what else {
+            return;
+        };
+        let called = self.items.subagent(id).to_owned();
+        if self.items.subagents.iter().any(|subagent| subagent.id == called)
+            || self.items.subagents.len() >= OPEN
+        {
+            self.notes.add(NoteKind::Dropped, "subagent_started");
+            return;
+        }
+        let called = if self.items.started.contains(id) {
+            self.notes.add(NoteKind::Renamed, id.as_str());
+            let called = self.names.mint(&|n| {
+                let origin = &activity.origin;
+                let parts = [&origin.session, &*origin.seq.to_string(), id, &n.to_string()];
+                crate::id::derive("sub_", &parts)
+            });
+            if self.items.called.len() >= OPEN {
+                self.items.called.clear();
+            }
+            self.items.called.insert(id.clone(), called.clone());
+            called
+        } else {
+            self.items.called.remove(id);
+            id.clone()
+        };
+        let mut fields = Map::new();
+        fields.insert("type".into(), Type::SubagentStarted.name().into());
+        fields.insert("subagentRunId".into(), called.clone().into());
+        fields.insert("name".into(), text::for_people(name, 4_096).into());
+        if let Some(description) = description {
+            fields.insert("description".into(), text::for_people(description, 16_384).into());
+        }
+        let parent = parent.as_deref().map(|parent| self.items.subagent(parent).to_owned());
+        if let Some(parent) = parent.filter(|parent| self.items.started.contains(parent)) {
+            fields.insert("parentSubagentRunId".into(), parent.into());
+        }
+        if let Some(call) = action.as_deref().and_then(|id| self.calls.out(id)) {
+            fields.insert("parentToolCallId".into(), call.into());
+        }
+        remember(&mut self.items.started, called.clone());
+        let start = Value::Object(fields);
+        out.push(start.clone());
+        self.items.subagents.push(Subagent { id: called, start, waits: None });
+    }
+
+    pub(super) fn subagent_ended(
+        &mut self,
+        activity: &Activity,
+        id: &str,
+        ending: &Ending,
+        result: Option<&Value>,
+        out: &mut Vec<Value>,
+    ) {
+        let called = self.items.subagent(id).to_owned();
+        if !self.items.subagents.iter().any(|subagent| subagent.id == called) {
+            if self.items.started.contains(&called) {
+                self.notes.add(NoteKind::Dropped, "subagent_ended");
+                return;
+            }
+            self.notes.add(NoteKind::Opened, id);
+            let what = What::SubagentStarted {
+                id: id.to_owned(),
+                name: id.to_owned(),
+                description: None,
+                parent: None,
+                action: None,
+            };
+            self.subagent_started(&Activity { what, ..activity.clone() }, out);
+        }
+        let called = self.items.subagent(id).to_owned();
+        let Some(at) = self.items.subagents.iter().position(|it| it.id == called) else { return };
+        if let (Ending::Suspended { asks }, Some(subagent)) =
+            (ending, self.items.subagents.get_mut(at))
+        {
+            subagent.waits = Some(asks.clone());
+            return;
+        }
+        self.items.subagents.remove(at);
+        let mut own = Map::new();
+        if self.carry {
+            super::turn::ending_facts(ending, &mut own);
+        }
+        let (kind, event) = match ending {
+            Ending::Failed { message, code, .. } => {
+                let message = text::for_people(message, 16_384);
+                let mut event = json!({
+                    "type": "SUBAGENT_ERROR", "subagentRunId": called, "message": message,
+                });
+                if let (Some(code), Some(fields)) = (code, event.as_object_mut()) {
+                    fields.insert("code".into(), text::for_people(code, 256).into());
+                }
+                (Type::SubagentError, event)
+            }
+            Ending::Cancelled { reason, .. } => {
+                let message = reason.as_deref().unwrap_or("cancelled");
+                let message = text::for_people(message, 16_384);
+                let event = json!({
+                    "type": "SUBAGENT_ERROR", "subagentRunId": called, "message": message,
+                    "code": "cancelled",
+                });
+                (Type::SubagentError, event)
+            }
+            Ending::Completed | Ending::Suspended { .. } => {
+                let mut event = json!({ "type": "SUBAGENT_FINISHED", "subagentRunId": called });
+                if let (Some(result), Some(fields)) =
+                    (result.filter(|it| !it.is_null()), event.as_object_mut())
+                {
+                    fields.insert("result".into(), text::redact_json(result));
+                    if !super::fits(Type::SubagentFinished, &event)
+                        && let Some(fields) = event.as_object_mut()
+                    {
+                        fields.shift_remove("result");
+                    }
+                }
+                (Type::SubagentFinished, event)
+            }
+        };
+        self.push(kind, event, own, out);
+    }
+
+    /// Ends steps, messages, thoughts and calls, then subagents, the last one first. `waiting` are the asks that the run
+    /// ends over, with the ids of their interrupts.
+    pub(super) fn settle(&mut self, waiting: Option<&[(String, String)]>, out: &mut Vec<Value>) {
+        while let Some(step) = self.items.steps.pop() {
+            out.push(step_event(Type::StepFinished, &step));
+        }
+        self.close_texts(out);
+        self.close_calls(out);
+        while let Some(subagent) = self.items.subagents.pop() {
+            let mut event = json!({ "type": "SUBAGENT_FINISHED", "subagentRunId": subagent.id });
+            if let (Some(listed), Some(asks), Some(fields)) =
+                (waiting, subagent.waits, event.as_object_mut())
+            {
+                let of = |ask: &String| listed.iter().find(|(id, it)| id == ask || it == ask);
+                let ids: Vec<&str> =
+                    asks.iter().filter_map(of).map(|(_, interrupt)| interrupt.as_str()).collect();
+                let outcome = json!({ "type": "suspended", "interruptIds": ids });
+                fields.insert("outcome".into(), outcome);
+            }
+            out.push(event);
+        }
+    }
+}
+
+fn text_key(text: &Text) -> String {
+    format!("{}{}", if text.role.is_some() { "t" } else { "r" }, text.id)
+}
+
+fn step_event(kind: Type, step: &Step) -> Value {
+    tagged(json!({ "type": kind.name(), "stepName": step.name }), step.tag.as_deref())
+}

@@ -1,0 +1,204 @@
+//! What a translation cost.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::table::{Fate, Table};
+use super::{Note, NoteKind, Source};
+use crate::event::Protocol;
+use crate::json::View;
+
+/// How many different things of a kind are told apart; the rest is counted together.
+const KINDS: usize = 1_000;
+
+/// What a translation cost: which fields left no trace, what the writer left out or had to add.
+#[derive(Debug)]
+pub struct Report {
+    /// What was read: a protocol's name, or `hook:AGENT`.
+    pub from: String,
+    /// What was written.
+    pub to: Protocol,
+    /// How many messages were read.
+    pub messages: u64,
+    /// How many events were written.
+    pub events: u64,
+    types: BTreeMap<&'static str, Fields>,
+    unknown: BTreeMap<(String, String), u64>,
+    notes: BTreeMap<Note, u64>,
+    more: u64,
+    unreadable: Vec<(u64, String)>,
+    unreadable_count: u64,
+}
+
+/// The fields of one type.
+#[derive(Debug, Default)]
+struct Fields {
+    /// What stands at the top level.
+    known: Vec<&'static str>,
+    /// What is lost, by its path, and how often that was.
+    lost: Vec<(&'static str, Vec<&'static str>, u64)>,
+}
+
+impl Report {
+    pub(super) fn new(source: Source<'_>, to: Protocol, carries: bool) -> Self {
+        let (from, types) = match source {
+            Source::Protocol(from) => (from.name().to_owned(), types(from, to, carries)),
+            Source::Hook { mapping, .. } => (format!("hook:{}", mapping.name), BTreeMap::new()),
+        };
+        Self {
+            from,
+            to,
+            messages: 0,
+            events: 0,
+            types,
+            unknown: BTreeMap::new(),
+            notes: BTreeMap::new(),
+            more: 0,
+            unreadable: Vec::new(),
+            unreadable_count: 0,
+        }
+    }
+
+    /// Counts the fields of an event that its translation does not tell.
+    pub(super) fn count(&mut self, kind: &str, event: View<'_>) {
+        let Some(fields) = self.types.get_mut(kind) else { return };
+        for (_, path, count) in &mut fields.lost {
+            if present(event, path) {
+                *count += 1;
+            }
+        }
+        for (name, _) in event.entries() {
+            let known = fields.known.iter().any(|known| name.is(known));
+            if !known && self.unknown.len() < KINDS {
+                let name = name.as_str().unwrap_or_default().into_owned();
+                *self.unknown.entry((kind.to_owned(), name)).or_default() += 1;
+            }
+        }
+    }
+
+    pub(super) fn noted(&mut self, (notes, more): (Vec<Note>, u64)) {
+        self.more += more;
+        for note in notes {
+            if let Some(count) = self.notes.get_mut(&note) {
+                *count += 1;
+            } else if self.notes.len() < KINDS {
+                self.notes.insert(note, 1);
+            } else {
+                self.more += 1;
+            }
+        }
+    }
+
+    pub(super) fn unreadable(&mut self, message: u64, why: &str) {
+        self.unreadable_count += 1;
+        if self.unreadable.len() < KINDS {
+            self.unreadable.push((message, why.to_owned()));
+        }
+    }
+
+    /// The fields that left no trace: type, field, how often.
+    pub fn lost(&self) -> impl Iterator<Item = (&str, &str, u64)> {
+        let known = self.types.iter().flat_map(|(kind, fields)| {
+            let lost = fields.lost.iter().filter(|(_, _, count)| *count > 0);
+            lost.map(|(field, _, count)| (*kind, *field, *count))
+        });
+        known.chain(
+            self.unknown.iter().map(|((kind, name), count)| (kind.as_str(), name.as_str(), *count)),
+        )
+    }
+
+    /// What the writer did that nobody told it to: what, to what, how often.
+    pub fn notes(&self) -> impl Iterator<Item = (NoteKind, &str, u64)> {
+        self.notes.iter().map(|(note, count)| (note.kind, note.about.as_str(), *count))
+    }
+
+    /// The messages that could not be read: number and reason, and how many there were in all.
+    pub fn unread(&self) -> (&[(u64, String)], u64) {
+        (&self.unreadable, self.unreadable_count)
+    }
+
+    /// Whether nothing was lost and nothing added.
+    pub fn is_clean(&self) -> bool {
+        self.lost().next().is_none() && self.notes.is_empty() && self.unreadable_count == 0
+    }
+
+    /// The report as JSON.
+    pub fn to_json(&self) -> Value {
+        let lost: Vec<Value> = self
+            .lost()
+            .map(|(kind, field, count)| json!({ "type": kind, "field": field, "count": count }))
+            .collect();
+        let notes: Vec<Value> = self
+            .notes()
+            .map(|(kind, about, count)| json!({ "kind": kind, "about": about, "count": count }))
+            .collect();
+        let unreadable: Vec<Value> = self
+            .unreadable
+            .iter()
+            .map(|(message, why)| json!({ "message": message, "reason": why }))
+            .collect();
+        json!({
+            "schema": "banister.translation/v1",
+            "from": self.from,
+            "to": self.to,
+            "messages": self.messages,
+            "events": self.events,
+            "lost": lost,
+            "notes": notes,
+            "more_notes": self.more,
+            "unreadable": unreadable,
+            "unreadable_count": self.unreadable_count,
+        })
+    }
+}
+
+/// The name in the table of a message that was written.
+pub(super) fn name(event: &Value) -> String {
+    short(event.get("type").and_then(Value::as_str).unwrap_or("response")).to_owned()
+}
+
+/// A type's name in the table.
+pub(super) fn short(kind: &str) -> &str {
+    ["aaep:agent.", "https://aaep-protocol.org/types/agent."]
+        .into_iter()
+        .find_map(|prefix| kind.strip_prefix(prefix))
+        .unwrap_or(kind)
+}
+
+/// The name in the table of a message.
+pub(super) fn kind(event: View<'_>) -> Cow<'_, str> {
+    match event.get("type").and_then(View::as_str) {
+        Some(Cow::Borrowed(kind)) => Cow::Borrowed(short(kind)),
+        Some(Cow::Owned(kind)) => Cow::Owned(short(&kind).to_owned()),
+        None if event.get("request_event_id").is_some() => Cow::Borrowed("response"),
+        None => Cow::Borrowed("RunAgentInput"),
+    }
+}
+
+fn types(from: Protocol, to: Protocol, carries: bool) -> BTreeMap<&'static str, Fields> {
+    let rows = Table::builtin().types(from);
+    rows.filter_map(|(kind, rows)| {
+        let row = rows.get(&to)?;
+        let mut known: Vec<&str> =
+            row.fields.keys().filter_map(|path| path.split('/').nth(1)).collect();
+        known.push("type");
+        known.dedup();
+        let is_lost =
+            |path: &String, fate: Fate| fate == Fate::Lost || !carries && row.rest.contains(path);
+        let lost = row.fields.iter().filter(|(path, fate)| is_lost(path, **fate));
+        let lost =
+            lost.map(|(path, _)| (path.as_str(), path.split('/').skip(1).collect(), 0)).collect();
+        Some((kind, Fields { known, lost }))
+    })
+    .collect()
+}
+
+fn present(at: View<'_>, path: &[&str]) -> bool {
+    match path.split_first() {
+        None => !at.is_null(),
+        Some((&"*", rest)) => at.items().any(|item| present(item, rest)),
+        Some((name, rest)) => at.get(name).is_some_and(|inner| present(inner, rest)),
+    }
+}
