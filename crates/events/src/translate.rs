@@ -449,7 +449,7 @@ impl<'a> Translator<'a> {
         let mut told = self.write(number, &activities);
         // What waits for an answer is not over: the answer may come in the next recording.
         let waits = |lane: &&mut Lane| matches!(&lane.writer, Writer::Aaep(it) if it.is_waiting());
-        if let Some(lane) = self.lanes.get_mut(&number).filter(|lane| !waits(&lane)) {
+        if let Some(lane) = self.lanes.get_mut(&number).filter(|lane| !waits(lane)) {
             let events = lane.writer.close();
             self.report.events += events.len() as u64;
             told.extend(events.into_iter().map(|event| Told { lane: number, event }));

@@ -282,13 +282,13 @@ fn the_table_is_what_was_measured() {
 fn every_type_of_every_protocol_has_its_row() {
     let table = Table::builtin();
     let rows = |from| table.types(from).map(|(kind, _)| kind.to_owned()).collect::<Vec<_>>();
-    let aaep = aaep::event::Type::ALL.iter().map(|kind| report::short(kind.name()).to_owned());
-    let agui = agui::event::Type::ALL.iter().map(|kind| kind.name().to_owned());
-    let aep = aep::event::Type::ALL.iter().map(|kind| kind.name().to_owned());
+    let spoken = aaep::event::Type::ALL.iter().map(|kind| report::short(kind.name()).to_owned());
+    let streamed = agui::event::Type::ALL.iter().map(|kind| kind.name().to_owned());
+    let hooked = aep::event::Type::ALL.iter().map(|kind| kind.name().to_owned());
     for (from, mut kinds) in [
-        (Protocol::Aaep, aaep.collect::<Vec<_>>()),
-        (Protocol::Agui, agui.collect()),
-        (Protocol::Aep, aep.collect()),
+        (Protocol::Aaep, spoken.collect::<Vec<_>>()),
+        (Protocol::Agui, streamed.collect()),
+        (Protocol::Aep, hooked.collect()),
     ] {
         kinds.retain(|kind| !rows(from).contains(kind));
         assert_eq!(kinds, Vec::<String>::new(), "{from}");

@@ -189,12 +189,11 @@ fn says(agent: &Mapping, named: &str, wanted: &Value) -> bool {
     let (mut words, mut values) = (vec![None, Some(stderr.to_owned())], vec![None]);
     gather(stdout, &mut words, &mut values);
     let fits = |answer: &Answer| {
-        let document = match stdout {
-            Value::String(text) => answer.stdout.trim_end() == text.trim_end(),
-            // Key by key in the order that was written: the bytes are the same.
-            document => answer.stdout.trim_end() == document.to_string(),
-        };
-        document && u64::from(answer.exit) == exit && answer.stderr.trim_end() == stderr.trim_end()
+        // Key by key in the order that was written: the bytes are the same.
+        let document = stdout.as_str().map_or_else(|| stdout.to_string(), str::to_owned);
+        answer.stdout.trim_end() == document.trim_end()
+            && u64::from(answer.exit) == exit
+            && answer.stderr.trim_end() == stderr.trim_end()
     };
     let hooks = agent.hooks().filter(|(hook, _)| *hook == named);
     let any = agent.hooks().filter(|(hook, _)| *hook != named);

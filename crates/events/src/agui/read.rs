@@ -19,13 +19,14 @@ use serde_json::{Map, Value, json};
 use super::event::Type;
 use super::expand::Lanes;
 use super::step::{Item, Opener, Step};
-use crate::activity::{Action, Activity, Asks, Context, Origin, Role, Status, What};
+use crate::activity::{Activity, Asks, Context, Origin, Role, What};
 use crate::check::shape::text;
 use crate::event::Protocol;
 use crate::json::{Parser, View};
 use crate::limits::MESSAGE_BYTES;
 
 mod ask;
+mod calls;
 mod chunks;
 mod legacy;
 mod other;
@@ -34,9 +35,6 @@ mod trust;
 
 /// How many messages or thoughts are followed while they are open.
 const OPEN: usize = 4_096;
-
-/// How many calls are remembered; when there are more, those that have their result are forgotten.
-const CALLS: usize = 16_384;
 
 /// How many bytes of arguments are kept, of all calls together.
 const ARGUMENT_BYTES: usize = 4 * MESSAGE_BYTES;
@@ -56,7 +54,7 @@ pub struct Reader {
     /// The message that began and of which nothing was told yet.
     silent: Option<String>,
     thoughts: BTreeMap<String, Option<Box<str>>>,
-    calls: BTreeMap<String, Call>,
+    calls: BTreeMap<String, calls::Call>,
     argument_bytes: usize,
     asks: Asks,
     asked: run::Asked,
@@ -79,27 +77,6 @@ enum Turn {
 struct Text {
     role: Role,
     owner: Option<Box<str>>,
-}
-
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Call {
-    tool: String,
-    owner: Option<Box<str>>,
-    arguments: String,
-    answered: bool,
-}
-
-impl Call {
-    /// What it is called with. Arguments that are not JSON are kept as the text they are.
-    fn input(&self) -> Option<Value> {
-        let text = &self.arguments;
-        (!text.is_empty())
-            .then(|| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str())))
-    }
-
-    fn action(&self, id: &str) -> Action {
-        Action { input: self.input(), ..Action::unseen(id, &self.tool) }
-    }
 }
 
 /// Whoever did something, shared for as long as nothing changes.
@@ -155,7 +132,9 @@ impl Reader {
     /// The stream is over: what was held comes out.
     pub fn finish(&mut self, origin: &Origin) -> Vec<Activity> {
         let mut out = Vec::new();
-        self.speak(&mut Sink { origin, out: &mut out });
+        let sink = &mut Sink { origin, out: &mut out };
+        self.speak(sink);
+        self.cut_calls(false, sink);
         out
     }
 
@@ -189,6 +168,8 @@ impl Reader {
             Step::Open { item, id, tag, opener, metadata } => {
                 self.open(*item, (id, tag.as_deref()), opener, *metadata, sink);
             }
+            // Its result came first, and told it.
+            Step::Close { item: Item::Tool, id, .. } if !self.is_open(id) => {}
             Step::Close { item, id, tag, metadata } => {
                 self.detail(*item, id, &Opener::default(), *metadata, sink);
                 self.close(*item, id, tag.as_deref(), *metadata, sink);
@@ -284,6 +265,7 @@ impl Reader {
                     call.owner = owner;
                 }
                 call.tool = tool;
+                call.open = true;
                 self.detail(item, id, opener, metadata, sink);
                 self.append(item, id, tag, "", sink);
             }
@@ -313,12 +295,13 @@ impl Reader {
                 (owner, What::Thought { message, text, last })
             }
             Item::Tool => {
-                let Some(call) = self.calls.get(id) else { return };
-                let (mut action, mut gate) = (call.action(id), None);
+                let Some(call) = self.calls.get_mut(id) else { return };
+                call.open = false;
+                let (mut action, mut gate, owner) = (call.action(id), None, call.owner.clone());
                 if let Some(own) = self.own(metadata) {
                     trust::requested(&own, &mut action, &mut gate);
                 }
-                (call.owner.clone(), What::ActionRequested { action, gate })
+                (owner, What::ActionRequested { action, gate })
             }
             Item::Span => return,
         };
@@ -402,51 +385,6 @@ impl Reader {
         let context = self.contexts.of(owner, self.thread.as_ref(), self.run.as_ref());
         sink.push(context, what);
     }
-
-    /// Makes room for one more call.
-    fn forget_calls(&mut self) {
-        if self.calls.len() < CALLS {
-            return;
-        }
-        self.calls.retain(|_, call| !call.answered);
-        if self.calls.len() > CALLS / 2 {
-            self.calls.clear();
-        }
-        self.argument_bytes = self.calls.values().map(|call| call.arguments.len()).sum();
-    }
-
-    fn result(&mut self, event: View<'_>, sink: &mut Sink<'_>) {
-        let Some(id) = text(event, "toolCallId") else { return };
-        let metadata = event.get("metadata");
-        if let Some(message) = text(event, "messageId") {
-            self.asked.hear(self.trusts, &message);
-            let fields = [("messageId".to_owned(), Value::from(message))].into_iter().collect();
-            self.tell_detail(Type::ToolCallResult, ("toolCallId", &id), fields, metadata, sink);
-        }
-        let (mut tool, mut owner) = ("unknown".to_owned(), text(event, "subagentRunId"));
-        if let Some(call) = self.calls.get_mut(&*id) {
-            tool.clone_from(&call.tool);
-            call.answered = true;
-            self.argument_bytes -= call.arguments.len();
-            call.arguments = String::new();
-            owner = owner.or_else(|| call.owner.as_deref().map(|own| Cow::Owned(own.to_owned())));
-        }
-        let natural = What::ActionEnded {
-            id: id.into_owned(),
-            tool,
-            status: Status::Success,
-            output: event.get("content").map(View::to_value),
-            error: None,
-            duration_ms: None,
-        };
-        let what = match self.own(metadata) {
-            Some(own) => trust::ended(&own, natural),
-            None => Some(natural),
-        };
-        if let Some(what) = what {
-            self.tell(owner.as_deref(), what, sink);
-        }
-    }
 }
 
 impl Sink<'_> {
@@ -503,3 +441,7 @@ fn raw(kind: &str, event: Value) -> What {
 #[cfg(test)]
 #[path = "read_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "read/back_tests.rs"]
+mod back_tests;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::activity::{AskKind, Ending, Outcome, ResponseKind, Usage};
+use crate::activity::{Action, AskKind, Ending, Outcome, ResponseKind, Status, Usage};
 use crate::agui::follow::Follower;
 use crate::agui::write::Writer;
 use crate::check::Checker;

@@ -187,7 +187,11 @@ impl Writer {
         }
         if history.state().as_object().is_none_or(|state| !state.is_empty()) {
             let event = json!({ "type": "STATE_SNAPSHOT", "snapshot": history.state() });
+            let before = out.len();
             self.push(Type::StateSnapshot, event, Map::new(), &mut out);
+            if out.len() > before {
+                self.shared.told_state(history.state());
+            }
         }
         self.items.resume(&mut out);
         self.waiting.pending.clear();
@@ -212,10 +216,11 @@ impl Writer {
             return out;
         }
         self.seen = Some((activity.origin.clone(), Arc::clone(&activity.context)));
+        let of_result = self.set_aside(activity);
         if self.phase == Phase::Running || self.enter(activity, &mut out) {
             self.happened(activity, &mut out);
         }
-        self.detail = None;
+        self.detail = of_result;
         self.stamp(&mut out);
         out
     }
@@ -238,6 +243,15 @@ impl Writer {
     /// The stream is cut here: what is open is closed. It can go on.
     pub fn close(&mut self) -> Vec<Value> {
         let mut out = Vec::new();
+        if self.mode == Mode::Recording
+            && self.phase == Phase::Idle
+            && self.waiting.is_partly_covered()
+            && let Some((origin, context)) = self.seen.clone()
+        {
+            // Answers that wait for others are told all the same.
+            let what = What::SessionEnded { reason: None };
+            self.start(&Activity { origin, context, what }, &mut out);
+        }
         let ending = if self.waiting.open.is_empty() {
             Ending::Failed {
                 message: "the stream ends before the run does".to_owned(),

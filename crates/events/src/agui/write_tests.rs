@@ -261,6 +261,70 @@ fn a_suspended_turn_goes_on_in_a_run_with_all_answers() {
     assert_eq!(kinds(&events).iter().filter(|kind| **kind == "RUN_FINISHED").count(), 2);
 }
 
+fn resumes(events: &[Value]) -> Vec<Value> {
+    let inputs = events.iter().filter_map(|event| event.pointer("/input/resume"));
+    inputs.cloned().collect()
+}
+
+#[test]
+fn the_first_of_several_answers_ends_the_run_over_all_and_the_last_begins_the_next() {
+    let events = recorded([
+        started("go"),
+        opened("ask_1", None),
+        opened("ask_2", None),
+        closed("ask_2", Outcome::Accepted),
+        closed("ask_1", Outcome::Rejected),
+        said("m", "well", true),
+        ended(Ending::Completed),
+    ]);
+    let first = events.iter().position(is_terminal).unwrap();
+    let interrupts = events[first]["outcome"]["interrupts"].as_array().unwrap();
+    assert_eq!(interrupts.len(), 2);
+    let entry = |id: &str, approved: bool| {
+        let payload = json!({ "approved": approved });
+        json!({ "interruptId": id, "status": "resolved", "payload": payload })
+    };
+    let resume = json!([entry("ask_1", false), entry("ask_2", true)]);
+    assert_eq!(resumes(&events), [resume]);
+    let cards = events.iter().skip(first).filter(|event| event["activityType"] == ASK);
+    let cards: Vec<&Value> = cards.map(|card| &card["messageId"]).collect();
+    assert_eq!(cards, ["ask_2", "ask_1"], "in the order of the answers");
+}
+
+#[test]
+fn a_turn_that_goes_on_with_some_answers_waits_for_the_others_again() {
+    let cancelled = json!({ "interruptId": "ask_2", "status": "cancelled" });
+    let begin = || vec![started("go"), opened("ask_1", None), opened("ask_2", None)];
+    let mut whats = begin();
+    whats.push(closed("ask_1", Outcome::Accepted));
+    let cut = recorded(whats.clone());
+    assert_eq!(resumes(&cut)[0][1], cancelled);
+    assert_eq!(cut.last().unwrap()["outcome"]["interrupts"][0]["id"], "rpl_1", "it still waits");
+    let mut over = whats.clone();
+    over.push(ended(Ending::Completed));
+    assert_eq!(recorded(over).last().unwrap().get("outcome"), None);
+    whats.push(said("m", "first", true));
+    whats.push(closed("ask_2", Outcome::Accepted));
+    let events = recorded(whats);
+    let resumes = resumes(&events);
+    assert_eq!(resumes[0][0]["payload"], json!({ "approved": true }));
+    assert_eq!(resumes[0][1], cancelled);
+    assert_eq!(resumes[1][0]["payload"], json!({ "approved": true }));
+    assert_eq!(resumes.len(), 2);
+}
+
+#[test]
+fn a_patch_of_a_state_that_only_the_client_knows_is_passed_on() {
+    let patch = |path: &str| What::StatePatched {
+        patch: json!([{ "op": "replace", "path": path, "value": 1 }]),
+    };
+    let set = What::StateSet { state: json!({ "a": 0 }) };
+    let malformed = What::StatePatched { patch: json!({ "op": "remove" }) };
+    let events = recorded([started("go"), malformed, patch("/b"), set, patch("/b"), patch("/a")]);
+    let paths = events.iter().filter_map(|event| event.pointer("/delta/0/path"));
+    assert_eq!(paths.collect::<Vec<_>>(), ["/b", "/a"], "what cannot be applied is left out");
+}
+
 #[test]
 fn a_cut_stream_is_an_error_unless_it_waits() {
     let cut = |what: What| {

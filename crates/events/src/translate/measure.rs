@@ -45,11 +45,12 @@ pub fn measure(from: Protocol, examples: &[Example]) -> Table {
         for (to, row) in rows {
             let Some(before) = alone.row(from, kind, *to) else { continue };
             // Only what comes back is worth its place.
-            let back = |path: &&String| row.fields.get(*path) == Some(&Fate::Carried);
+            let back = |path: &&String| row.best.get(*path) == Some(&Fate::Carried);
             row.rest = before.rest.iter().filter(back).cloned().collect();
             let gone: Vec<&String> =
                 before.rest.iter().filter(|path| !row.rest.contains(path)).collect();
             row.fields.extend(gone.into_iter().map(|path| (path.clone(), Fate::Lost)));
+            row.best.clear();
         }
     }
     whole
@@ -67,6 +68,8 @@ fn pass(from: Protocol, examples: &[Example], table: &Table) -> Table {
                 }
             }
             for (path, fate) in fates(from, to, example, table) {
+                let best = row.best.entry(path.clone()).or_insert(fate);
+                *best = fate.min(*best);
                 // What one example carries and another does not is told, but not always as it was.
                 row.fields
                     .entry(path)

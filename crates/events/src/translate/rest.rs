@@ -52,7 +52,8 @@ impl Rest {
         }
         let mut fields = text::redact_json(&Value::Object(fields));
         silence(&mut fields);
-        let fits = fields.to_string().len() <= BYTES && depth(&fields) <= DEPTH;
+        prune(&mut fields, DEPTH);
+        let fits = fields.to_string().len() <= BYTES;
         match fields {
             Value::Object(fields) if fits && !fields.is_empty() => Some(fields),
             _ => None,
@@ -78,11 +79,20 @@ fn take(at: View<'_>, path: &[String], into: &mut Map<String, Value>) {
     }
 }
 
-fn depth(value: &Value) -> usize {
+/// Takes out what is nested deeper than this.
+fn prune(value: &mut Value, levels: usize) {
+    let deep = |inner: &Value| levels <= 1 && (inner.is_object() || inner.is_array());
     match value {
-        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or_default(),
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
-        _ => 0,
+        Value::Object(fields) => {
+            fields.retain(|_, inner| !deep(inner));
+            fields.values_mut().for_each(|inner| prune(inner, levels.saturating_sub(1)));
+        }
+        // A list without one of its elements would be another list.
+        Value::Array(items) if items.iter().any(deep) => items.clear(),
+        Value::Array(items) => {
+            items.iter_mut().for_each(|inner| prune(inner, levels.saturating_sub(1)));
+        }
+        _ => {}
     }
 }
 

@@ -23,6 +23,9 @@ pub struct Row {
     /// The fields that have no place there: they travel in Banister's own extension field, unless that is left out.
     #[serde(default)]
     pub rest: Vec<String>,
+    /// The best that any example showed of a field, while it is measured.
+    #[serde(skip)]
+    pub(super) best: BTreeMap<String, Fate>,
 }
 
 /// What becomes of a field.

@@ -32,12 +32,12 @@ pub(crate) fn translate(runs: usize) -> anyhow::Result<()> {
         return optimized(runs);
     }
     let agui = Recording::write(Framing::Lines, AGUI_BYTES)?;
-    let (aaep, aaep_events) = corpus::recording(Protocol::Aaep, AEP_BYTES, 0)?;
-    let (aep, aep_events) = corpus::recording(Protocol::Aep, AEP_BYTES, 0)?;
+    let spoken = corpus::recording(Protocol::Aaep, AEP_BYTES, 0)?;
+    let hooked = corpus::recording(Protocol::Aep, AEP_BYTES, 0)?;
     let of = |protocol| match protocol {
-        Protocol::Aaep => (&*aaep, aaep_events),
+        Protocol::Aaep => (&*spoken.0, spoken.1),
         Protocol::Agui => (&*agui.text, agui.events),
-        Protocol::Aep => (&*aep, aep_events),
+        Protocol::Aep => (&*hooked.0, hooked.1),
     };
     let mut rows = Vec::new();
     for from in Protocol::ALL {
@@ -60,7 +60,7 @@ pub(crate) fn translate(runs: usize) -> anyhow::Result<()> {
     }
     crate::tell("bench: recordings of 32 MB and 256 MB");
     let peaks = memory::translated(SHORT)?.zip(memory::translated(LONG)?);
-    report(rows, peaks.as_ref())
+    report(&rows, peaks.as_ref())
 }
 
 /// Builds this program as users get it, and lets that measure.
@@ -131,7 +131,7 @@ impl Row<'_> {
     }
 }
 
-fn report(rows: Vec<Row<'_>>, peaks: Option<&(Peak, Peak)>) -> anyhow::Result<()> {
+fn report(rows: &[Row<'_>], peaks: Option<&(Peak, Peak)>) -> anyhow::Result<()> {
     let check = |from| {
         let row = rows.iter().find(|row| row.from == from && row.to.is_none());
         row.map(Row::cost).context("checking was not measured")

@@ -31,12 +31,11 @@ impl Writer {
             let writes = turn.state == state::WRITING_OUTPUT || !turn.waits.is_empty();
             turn.output.as_mut().filter(|output| writes && output.message == message)
         });
-        let open = match open {
-            Some(output) => Some(output),
-            None => {
-                self.begin_output(at, message, out);
-                self.turn.as_mut().and_then(|turn| turn.output.as_mut())
-            }
+        let open = if open.is_some() {
+            open
+        } else {
+            self.begin_output(at, message, out);
+            self.turn.as_mut().and_then(|turn| turn.output.as_mut())
         };
         let Some(output) = open else { return };
         let pieces = output.coalescer.push(said);

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{Call, Reader, Sink, raw, trust};
+use super::calls::Call;
+use super::{Reader, Sink, raw, trust};
 use crate::activity::{Ending, What};
 use crate::agui::check;
 use crate::agui::enforce::{Boundary, Enforced};

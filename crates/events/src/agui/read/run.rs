@@ -192,6 +192,7 @@ impl Reader {
         let outcome = event.get("outcome").filter(|outcome| outcome.is_object());
         let is = |kind| outcome.is_some_and(|outcome| says(outcome, "type", kind));
         let interrupts = outcome.and_then(|outcome| outcome.get("interrupts"));
+        self.cut_calls(is("interrupt"), sink);
         let ending = if is("interrupt") {
             let mut asks = Vec::new();
             for interrupt in interrupts.into_iter().flat_map(View::items) {
@@ -213,6 +214,7 @@ impl Reader {
     }
 
     pub(super) fn run_error(&mut self, event: View<'_>, sink: &mut Sink<'_>) {
+        self.cut_calls(false, sink);
         self.turn = Turn::None;
         self.asks = crate::activity::Asks::default();
         let ending = Ending::Failed {

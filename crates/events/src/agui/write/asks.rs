@@ -43,8 +43,9 @@ pub(super) struct Pending {
 }
 
 impl Waiting {
-    pub(super) fn is_only(&self, id: &str) -> bool {
-        matches!(self.open.as_slice(), [only] if only.id == id) && !self.told.contains(id)
+    /// Whether an ask is open that no run ended over.
+    pub(super) fn is_untold(&self, id: &str) -> bool {
+        self.open.iter().any(|ask| ask.id == id) && !self.told.contains(id)
     }
 
     pub(super) fn is_pending(&self, id: &str) -> bool {
@@ -54,6 +55,11 @@ impl Waiting {
     /// Whether nothing that a run ended over lacks an answer.
     pub(super) fn is_covered(&self) -> bool {
         self.pending.iter().all(|pending| pending.answer.is_some())
+    }
+
+    /// Whether some of what a run ended over has an answer, and some has none.
+    pub(super) fn is_partly_covered(&self) -> bool {
+        !self.is_covered() && self.pending.iter().any(|pending| pending.answer.is_some())
     }
 
     /// Takes an answer to what a run ended over; whether there are answers to all of it now.
@@ -66,12 +72,21 @@ impl Waiting {
         self.is_covered()
     }
 
-    /// The answers to everything a run ended over; none where some of them are missing.
-    pub(super) fn take_answers(&mut self) -> Option<Vec<Value>> {
-        let covered = self.is_covered();
+    /// The answers to everything a run ended over; none where some of them are missing. A turn that goes on before it
+    /// has them all calls the others off for now: these can end a run again.
+    pub(super) fn take_answers(&mut self, goes_on: bool) -> Option<Vec<Value>> {
+        let taken = self.is_covered() || goes_on && self.is_partly_covered();
         let pending = std::mem::take(&mut self.pending);
-        (covered && !pending.is_empty())
-            .then(|| pending.into_iter().filter_map(|pending| pending.answer).collect())
+        if !taken || pending.is_empty() {
+            return None;
+        }
+        let entry = |pending: Pending| {
+            pending.answer.unwrap_or_else(|| {
+                self.told.remove(&pending.id);
+                json!({ "interruptId": pending.interrupt, "status": "cancelled" })
+            })
+        };
+        Some(pending.into_iter().map(entry).collect())
     }
 
     /// A run ended over these: asks, and what their interrupts are called.
@@ -113,7 +128,9 @@ impl Writer {
     }
 
     pub(super) fn ask_closed(&mut self, activity: &Activity, out: &mut Vec<Value>) {
-        self.split(activity, out);
+        if !self.split(activity, out) {
+            return;
+        }
         let What::AskClosed { id, action, outcome, by, message, .. } = &activity.what else {
             return;
         };

@@ -21,8 +21,6 @@ pub(super) struct Calls {
     order: VecDeque<String>,
     /// Those whose arguments are being written.
     open: Vec<String>,
-    /// The calls of this run that have no result.
-    pub(super) unanswered: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -45,7 +43,6 @@ impl Calls {
     /// A run begins that knows nothing of the one before.
     pub(super) fn begin(&mut self) {
         self.known.values_mut().for_each(|call| call.live = false);
-        self.unanswered.clear();
     }
 
     pub(super) fn is_busy(&self) -> bool {
@@ -178,9 +175,6 @@ impl Writer {
         if !self.calls.open.iter().any(|open| open == source) {
             self.calls.open.push(source.to_owned());
         }
-        if !self.calls.unanswered.contains(&id) {
-            self.calls.unanswered.push(id.clone());
-        }
         let key = format!("c{id}");
         let fresh = self.items.owner(&key).is_none();
         let parent = if fresh { self.parent_of(activity, &id) } else { None };
@@ -245,9 +239,6 @@ impl Writer {
             // It began before this run: it goes on in it to end.
             out.push(json!({ "type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": name }));
             self.items.own(format!("c{id}"), None);
-            if !self.calls.unanswered.contains(&id) {
-                self.calls.unanswered.push(id.clone());
-            }
         }
         self.add_arguments(source, &rest, out);
         if live || !rest.is_empty() || !own.is_empty() {
@@ -272,6 +263,9 @@ impl Writer {
             self.notes.add(NoteKind::Opened, id.as_str());
         }
         self.called(activity, &Action::unseen(id, tool), None, out);
+        if *status == Status::Cancelled && self.had_no_result(id) {
+            return;
+        }
         let Some(call) = self.calls.known.get(id) else { return };
         let ran_unasked = *status == Status::Success && call.grave && !call.confirmed;
         let refused = call.refused;
@@ -312,6 +306,22 @@ impl Writer {
         self.result(activity, id, &content, own, out);
     }
 
+    /// What only AG-UI has of a result, where another protocol tells the call once more before it.
+    pub(super) fn set_aside(&mut self, activity: &Activity) -> Option<Value> {
+        let What::ActionRequested { action, .. } = &activity.what else { return None };
+        let says = |name: &str, word: &str| self.detail(name).is_some_and(|it| it == word);
+        let is_result = says("type", Type::ToolCallResult.name()) && says("toolCallId", &action.id);
+        is_result.then(|| self.detail.take()).flatten()
+    }
+
+    /// Whether the source tells that it gave a call no result.
+    fn had_no_result(&self, id: &str) -> bool {
+        let says = |name: &str, word: &str| self.detail(name).is_some_and(|it| it == word);
+        says("type", Type::ToolCallResult.name())
+            && says("toolCallId", id)
+            && self.detail("messageId").is_none()
+    }
+
     /// Tells that an action was refused, once.
     pub(super) fn refuse(
         &mut self,
@@ -348,7 +358,10 @@ impl Writer {
     ) {
         let Some(call) = self.calls.out(source).map(str::to_owned) else { return };
         let named = match self.detail("messageId") {
-            Some(Value::String(id)) if !id.is_empty() && self.names.kind(id).is_none() => {
+            Some(Value::String(id))
+                if !id.is_empty()
+                    && self.names.kind(id).is_none_or(|kind| kind == Kind::Result) =>
+            {
                 let id = id.clone();
                 self.names.bring(&id, Kind::Result);
                 Some(id)
@@ -376,7 +389,6 @@ impl Writer {
             }
             whole = event(&Value::from(short));
         }
-        self.calls.unanswered.retain(|open| *open != call);
         self.push(Type::ToolCallResult, whole, own, out);
     }
 }

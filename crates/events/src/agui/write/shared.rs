@@ -25,7 +25,7 @@ const WORDS: usize = 16_384;
 /// What patches apply to, as far as it is followed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Shared {
-    /// None before anything was told: then it is empty.
+    /// None before a snapshot told it: then it is whatever the client has.
     state: Option<Followed>,
     cards: Vec<(String, Followed)>,
     /// The card that tells how far this turn is.
@@ -35,8 +35,28 @@ pub(super) struct Shared {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Followed {
     /// None where it became too large to be followed.
+    #[serde(with = "nullable")]
     value: Option<Value>,
     bytes: usize,
+}
+
+/// Saved so that a value that is null is not taken for none.
+mod nullable {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(
+        value: &Option<Value>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.as_slice().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Value>, D::Error> {
+        Vec::<Value>::deserialize(from).map(|mut saved| saved.pop())
+    }
 }
 
 impl Followed {
@@ -78,6 +98,11 @@ impl Shared {
         self.progress = None;
     }
 
+    /// Follows the state from a snapshot on.
+    pub(super) fn told_state(&mut self, state: &Value) {
+        self.state = Some(Followed::new(state, STATE_BYTES));
+    }
+
     /// Follows a card.
     pub(super) fn shown(&mut self, id: &str, content: &Map<String, Value>) {
         self.cards.retain(|(own, _)| own != id);
@@ -97,7 +122,7 @@ impl Writer {
         let before = out.len();
         self.push(Type::StateSnapshot, tagged(event, tag.as_deref()), Map::new(), out);
         if out.len() > before {
-            self.shared.state = Some(Followed::new(&state, STATE_BYTES));
+            self.shared.told_state(&state);
         }
     }
 
@@ -108,11 +133,10 @@ impl Writer {
         out: &mut Vec<Value>,
     ) {
         let patch = self.fitting(Type::StateDelta, "delta", patch);
-        let state = self
-            .shared
-            .state
-            .get_or_insert_with(|| Followed::new(&Value::Object(Map::new()), STATE_BYTES));
-        let Some(patch) = patch.filter(|patch| state.patch(patch, STATE_BYTES)) else {
+        let state = &mut self.shared.state;
+        let applies =
+            |patch: &Value| state.as_mut().is_none_or(|state| state.patch(patch, STATE_BYTES));
+        let Some(patch) = patch.filter(applies) else {
             self.notes.add(NoteKind::Dropped, "state_patched");
             return;
         };

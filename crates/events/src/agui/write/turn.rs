@@ -19,6 +19,12 @@ impl Writer {
     pub(super) fn enter(&mut self, activity: &Activity, out: &mut Vec<Value>) -> bool {
         match &activity.what {
             What::TurnStarted { .. } => {}
+            What::TurnEnded {
+                ending: Ending::Completed | Ending::Failed { .. } | Ending::Cancelled { .. },
+                ..
+            }
+            | What::SessionEnded { .. }
+                if self.waiting.is_partly_covered() => {}
             What::AskClosed { id, .. } if self.waiting.is_pending(id) => {
                 if !self.waiting.answered(&activity.what) {
                     self.hold(activity);
@@ -83,8 +89,10 @@ impl Writer {
             self.thread = Some(named.or(fallback).unwrap_or_else(own));
         }
         self.run = self.run_id(activity);
+        let goes_on = !matches!(activity.what, What::TurnStarted { .. });
         let covered = self.waiting.is_covered();
-        let resume = self.waiting.take_answers();
+        let resume = self.waiting.take_answers(goes_on);
+        let covered = covered || resume.is_some();
         self.turn = resume.is_some();
         let mut started = self.started();
         let before = self.before.take();
@@ -144,11 +152,7 @@ impl Writer {
                 role != Some("activity") && super::shared::is_message(message)
             })
             .collect();
-        let answers = |id: &String| {
-            messages.iter().any(|it| it.get("toolCallId").is_some_and(|call| call == id.as_str()))
-        };
-        let whole = covered && self.calls.unanswered.iter().all(answers);
-        (self.mode == Mode::Recording && whole && !messages.is_empty()).then_some(messages)
+        (self.mode == Mode::Recording && covered && !messages.is_empty()).then_some(messages)
     }
 
     fn run_id(&mut self, activity: &Activity) -> String {
@@ -315,10 +319,6 @@ impl Writer {
                 );
             }
         }
-        let succeeded = kind == Type::RunFinished && !fields.contains_key("outcome");
-        if !succeeded {
-            self.calls.unanswered.clear();
-        }
         let usage: Vec<Value> = std::mem::take(&mut self.usage).iter().map(counted).collect();
         if !usage.is_empty() {
             fields.insert("usage".into(), usage.into());
@@ -347,16 +347,21 @@ impl Writer {
         self.phase = if self.mode == Mode::One { Phase::Finished } else { Phase::Idle };
     }
 
-    /// Ends the run over the one thing it waits for and begins the next with the answer, where that is all there is.
-    pub(super) fn split(&mut self, activity: &Activity, out: &mut Vec<Value>) {
-        let What::AskClosed { id, .. } = &activity.what else { return };
-        if self.mode != Mode::Recording || self.is_busy() || !self.waiting.is_only(id) {
-            return;
+    /// Ends the run over everything it waits for, and begins the next where this is the last answer; whether it is to be
+    /// told now.
+    pub(super) fn split(&mut self, activity: &Activity, out: &mut Vec<Value>) -> bool {
+        let What::AskClosed { id, .. } = &activity.what else { return true };
+        if self.mode != Mode::Recording || self.is_busy() || !self.waiting.is_untold(id) {
+            return true;
         }
         self.end(Some(&Ending::Suspended { asks: Vec::new() }), None, None, out);
-        if self.waiting.answered(&activity.what) {
+        let covered = self.waiting.answered(&activity.what);
+        if covered {
             self.start(activity, out);
+        } else {
+            self.hold(activity);
         }
+        covered
     }
 }
 
