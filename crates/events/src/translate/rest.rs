@@ -90,7 +90,9 @@ fn prune(value: &mut Value, levels: usize) {
         // A list without one of its elements would be another list.
         Value::Array(items) if items.iter().any(deep) => items.clear(),
         Value::Array(items) => {
-            items.iter_mut().for_each(|inner| prune(inner, levels.saturating_sub(1)));
+            for inner in items {
+                prune(inner, levels.saturating_sub(1));
+            }
         }
         _ => {}
     }

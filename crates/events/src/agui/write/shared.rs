@@ -45,6 +45,7 @@ mod nullable {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use serde_json::Value;
 
+    #[expect(clippy::ref_option, reason = "this is how serde calls it")]
     pub(super) fn serialize<S: Serializer>(
         value: &Option<Value>,
         to: S,
