@@ -53,7 +53,7 @@ pub struct Told {
 }
 
 /// How many sessions are followed at once; past that, the one that was silent longest is ended.
-const LANES: usize = 10_000;
+const LANES: usize = 1_024;
 
 /// Translates one stream.
 #[derive(Debug)]
@@ -75,6 +75,9 @@ pub struct Translator<'a> {
 
 #[derive(Debug)]
 struct Lane {
+    /// What it is known by.
+    name: String,
+    /// Who speaks in it.
     key: String,
     session: Arc<str>,
     /// The last time that an event of its own named.
@@ -240,6 +243,11 @@ impl<'a> Translator<'a> {
             let free = self.lanes.iter().filter(free).map(|(number, _)| *number).min();
             let lane = free.map(|lane| (lane, Vec::new()));
             let (lane, told) = lane.unwrap_or_else(|| self.open(&session, agent));
+            // The session that was here is over: nothing more is said of it.
+            if let Some(here) = self.lanes.get_mut(&lane) {
+                let before = std::mem::replace(&mut here.name, session.clone());
+                self.known.remove(&before);
+            }
             self.known.insert(session, lane);
             (lane, told)
         };
@@ -391,8 +399,9 @@ impl<'a> Translator<'a> {
         {
             let silent = *silent.0;
             told = self.end(silent);
-            self.lanes.remove(&silent);
-            self.known.retain(|_, lane| *lane != silent);
+            if let Some(lane) = self.lanes.remove(&silent) {
+                self.known.remove(&lane.name);
+            }
         }
         let number = self.seen;
         self.seen += 1;
@@ -424,6 +433,7 @@ impl<'a> Translator<'a> {
             }
         };
         let lane = Lane {
+            name: session.to_owned(),
             key: key.to_owned(),
             session: own,
             time: None,

@@ -70,6 +70,9 @@ def checks():
 
 SINGLE, WHOLE = checks()
 
+# What the suite says of a session that has no end yet.
+UNFINISHED = ("L1-LIFE-001", "L1-LIFE-002", "L1-TOOL-002")
+
 
 def findings(events):
     """All that the suite has to say of a stream."""
@@ -82,8 +85,10 @@ def findings(events):
     for event in events:
         sessions.setdefault(event["session_id"], []).append(event)
     for session in sessions.values():
+        # What waits for an answer is not over yet; the suite takes every stream for a whole one.
+        waits = session[-1]["type"].startswith("aaep:agent.awaiting.")
         for function in WHOLE:
-            yield from told(function(session))
+            yield from (it for it in told(function(session)) if not (waits and it.startswith(UNFINISHED)))
         yield from told(tools.check_tool_invoked_before_side_effect(session, session))
 
 
