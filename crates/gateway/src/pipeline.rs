@@ -342,24 +342,16 @@ fn hook_name(mapping: &Mapping, registered: &str, payload: &Value) -> Result<Str
     let gated = mapping.gated_hooks();
     let waits = |name: &str| {
         let exactly = gated.iter().find(|hook| **hook == name);
-        exactly.or_else(|| gated.iter().find(|hook| alike(hook, name))).copied()
+        exactly.or_else(|| gated.iter().find(|hook| hook.eq_ignore_ascii_case(name))).copied()
     };
     match borne {
-        Some(borne) if !alike(borne, name) && (waits(borne).is_some() || waits(name).is_some()) => {
+        Some(borne) if borne != name && (waits(borne).is_some() || waits(name).is_some()) => {
             let message = format!("the hook is registered as {name}, the payload says {borne}");
             let place = mapping.event_name().first().map_or("", String::as_str);
             Err(MISNAMED.at(place, message))
         }
         _ => Ok(waits(name).unwrap_or(name).to_owned()),
     }
-}
-
-/// Some agents register a hook as `pre_tool_use` and call it `PreToolUse`.
-fn alike(one: &str, other: &str) -> bool {
-    let letters = |name: &str| -> String {
-        name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect()
-    };
-    letters(one) == letters(other)
 }
 
 fn draft(

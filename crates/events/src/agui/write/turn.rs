@@ -344,6 +344,8 @@ impl Writer {
         self.push(kind, event, own, out);
         self.waiting.suspend(waiting);
         self.turn = false;
+        // Who attaches after this turn does not know its card either.
+        self.shared.begin();
         self.phase = if self.mode == Mode::One { Phase::Finished } else { Phase::Idle };
     }
 
