@@ -138,7 +138,8 @@ fn everything_an_agent_tells_is_recorded_with_its_bytes() {
     for (event, fields) in &told {
         let output = gateway.hooked(event, &payload(event, fields));
         assert_eq!(output.status.code(), Some(0), "{event}: {output:?}");
-        assert_eq!(stdout(&output), "", "{event} must not answer anything");
+        let said = stdout(&output);
+        assert!(matches!(said.as_str(), "" | "{}"), "{event} must not answer anything: {said}");
     }
     let records = gateway.records();
     assert_eq!(records.len(), told.len());

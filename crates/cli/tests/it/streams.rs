@@ -131,8 +131,10 @@ fn one_session_reads_the_same_in_all_three() {
             "tool",
             "assistant",
             "tool",
+            "activity",
             "assistant",
             "tool",
+            "activity",
             "assistant"
         ]
     );
