@@ -392,7 +392,7 @@ impl Writer {
 
     /// An id of our own.
     fn mint(&mut self, activity: &Activity, kind: names::Kind, what: &str) -> String {
-        let id = self.names.mint(&|n| derived(activity, n, what));
+        let id = self.names.mint(&|_| false, &|n| derived(activity, n, what));
         self.names.bring(&id, kind);
         id
     }

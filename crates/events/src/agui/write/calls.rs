@@ -153,12 +153,10 @@ impl Writer {
         let known = self.calls.known.get(source);
         let renamed = known.is_some_and(|call| call.name != name && !call.open);
         if known.is_none() || renamed {
-            let taken = renamed
-                || source.is_empty()
-                || self.calls.known.values().any(|call| call.id == source);
-            let id = if taken {
+            let used = |id: &str| self.calls.known.values().any(|call| call.id == id);
+            let id = if renamed || source.is_empty() || used(source) {
                 self.notes.add(NoteKind::Renamed, source);
-                self.names.mint(&|n| {
+                self.names.mint(&used, &|n| {
                     let origin = &activity.origin;
                     let parts = [&origin.session, &*origin.seq.to_string(), source, &n.to_string()];
                     crate::id::derive("call_", &parts)

@@ -25,8 +25,10 @@ pub(super) struct Items {
     subagents: Vec<Subagent>,
     /// What the source calls a subagent → what it is called here.
     called: BTreeMap<String, String>,
-    /// The subagents that were started in this run.
+    /// The subagents that were started in this run, as it was told to this client.
     started: BTreeSet<String>,
+    /// The same, as it was told to a client that was there from the start.
+    used: BTreeSet<String>,
     /// Whose the items of this run are. Who goes on with somebody else's says nothing about that.
     owners: BTreeMap<String, Option<String>>,
 }
@@ -78,6 +80,7 @@ impl Items {
     pub(super) fn renew(&mut self) {
         self.begin();
         self.called.clear();
+        self.used.clear();
     }
 
     /// Says again what is open.
@@ -265,9 +268,10 @@ impl Writer {
             self.notes.add(NoteKind::Dropped, "subagent_started");
             return;
         }
-        let called = if self.items.started.contains(id) {
+        let called = if self.items.used.contains(id) {
             self.notes.add(NoteKind::Renamed, id.as_str());
-            let called = self.names.mint(&|n| {
+            let used = |id: &str| self.items.used.contains(id);
+            let called = self.names.mint(&used, &|n| {
                 let origin = &activity.origin;
                 let parts = [&origin.session, &*origin.seq.to_string(), id, &n.to_string()];
                 crate::id::derive("sub_", &parts)
@@ -295,6 +299,7 @@ impl Writer {
         if let Some(call) = action.as_deref().and_then(|id| self.calls.out(id)) {
             fields.insert("parentToolCallId".into(), call.into());
         }
+        remember(&mut self.items.used, called.clone());
         remember(&mut self.items.started, called.clone());
         let start = Value::Object(fields);
         out.push(start.clone());
@@ -311,7 +316,7 @@ impl Writer {
     ) {
         let called = self.items.subagent(id).to_owned();
         if !self.items.subagents.iter().any(|subagent| subagent.id == called) {
-            if self.items.started.contains(&called) {
+            if self.items.used.contains(&called) {
                 self.notes.add(NoteKind::Dropped, "subagent_ended");
                 return;
             }

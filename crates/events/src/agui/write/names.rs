@@ -65,8 +65,6 @@ pub(super) struct Names {
     given: BTreeMap<String, String>,
     taken: BTreeMap<String, Taken>,
     order: VecDeque<String>,
-    /// How many ids were made up.
-    minted: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -97,20 +95,26 @@ impl Names {
             Some(taken) => taken.kind == kind && taken.key.is_none(),
         };
         let kept = !source.is_empty() && free;
-        let id = if kept { source.to_owned() } else { self.mint(derived) };
+        let id = if kept { source.to_owned() } else { self.mint(&|_| false, derived) };
         self.take(&id, kind, Some(key.clone()));
         self.given.insert(key, id.clone());
         (id, !kept)
     }
 
-    /// An id of our own, that nothing has.
-    pub(super) fn mint(&mut self, derived: &dyn Fn(u64) -> String) -> String {
+    /// An id of our own, that nothing has. It depends on what is taken alone, not on how often an id was made up: a
+    /// client that comes late made up fewer.
+    pub(super) fn mint(
+        &self,
+        used: &dyn Fn(&str) -> bool,
+        derived: &dyn Fn(u64) -> String,
+    ) -> String {
+        let mut n = 1;
         loop {
-            self.minted += 1;
-            let id = derived(self.minted);
-            if !self.taken.contains_key(&id) {
+            let id = derived(n);
+            if !self.taken.contains_key(&id) && !used(&id) {
                 return id;
             }
+            n += 1;
         }
     }
 
