@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use super::{CREDENTIALS, redact};
+use super::{CREDENTIALS, is_suspect, redact};
 
 /// How much is held back for the end of a credential: longer than any that is not a key file.
 const HELD_BYTES: usize = 8_192;
@@ -34,6 +34,9 @@ impl Redactor {
         if self.in_key && !self.leave_key() {
             return String::new();
         }
+        if !is_suspect(&self.held) {
+            return self.pass();
+        }
         let open = open_from(&self.held);
         if self.held.len() - open > HELD_BYTES {
             self.in_key = self.held.get(open..).is_some_and(|rest| rest.starts_with(KEY_BEGINS));
@@ -53,6 +56,30 @@ impl Redactor {
         let rest = self.held.split_off(safe);
         let shown = std::mem::replace(&mut self.held, rest);
         if clean { shown } else { redact(&shown).into_owned() }
+    }
+
+    /// Whether nothing but the last word is held back, and that is no credential if it ends here.
+    pub(crate) fn is_settled(&self) -> bool {
+        if !self.in_key && !is_suspect(&self.held) {
+            return true;
+        }
+        let mut probe = self.clone();
+        probe.push(" ");
+        probe.finish().trim().is_empty()
+    }
+
+    /// Nothing in it is a credential: all but the last word, which may become one, can be shown.
+    fn pass(&mut self) -> String {
+        let last = self.held.bytes().rev().take_while(u8::is_ascii_graphic).count();
+        let open = self.held.len() - last;
+        if last > HELD_BYTES {
+            return std::mem::take(&mut self.held);
+        }
+        if open == 0 {
+            return String::new();
+        }
+        let rest = self.held.split_off(open);
+        std::mem::replace(&mut self.held, rest)
     }
 
     /// Gives what was held back: no more is coming.
@@ -86,10 +113,10 @@ const KEY_ENDS: &str = "-----END";
 fn open_from(text: &str) -> usize {
     static OPEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(concat!(
-            r"(?i)\b(?:authorization:\s*(?:(?:bearer|basic|token)\s*)?|x-api-key:?\s*|bearer\s+)[^\s'\x22]*\z",
-            r"|\b[A-Za-z0-9_]*(?:password|passwd|secret|api_?key|private_key|access_token|auth_token)[A-Za-z0-9_]*\s*(?:[=:]\s*(?:'[^']*|\x22[^\x22]*|[^\s&;'\x22]*))?\z",
+            r"(?i)(?-u:\b)(?:authorization:\s*(?:(?:bearer|basic|token)\s*)?|x-api-key:?\s*|bearer\s+)[^\s'\x22]*\z",
+            r"|(?-u:\b)[A-Za-z0-9_]*(?:password|passwd|secret|api_?key|private_key|access_token|auth_token)[A-Za-z0-9_]*\s*(?:[=:]\s*(?:'[^']*|\x22[^\x22]*|[^\s&;'\x22]*))?\z",
             r"|[a-z][a-z0-9+.-]*://[^\s/@]*\z",
-            r"|\bssh-(?:rsa|ed25519)\s?[A-Za-z0-9+/=]*\z",
+            r"|(?-u:\b)ssh-(?:rsa|ed25519)\s?[A-Za-z0-9+/=]*\z",
             r"|[!-~]+\z",
         ))
         .ok()

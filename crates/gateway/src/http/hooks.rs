@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use banister_events::aep::dialect::{Answer, Behavior};
+use banister_events::aep::dialect::{Answer, Behavior, Decision};
 use banister_events::aep::mapping::Mapping;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -15,7 +15,7 @@ use http::header::CONTENT_TYPE;
 use super::body::payload;
 use super::{Problem, Shared};
 use crate::keys::Scope;
-use crate::pipeline::{Cut, Incoming};
+use crate::pipeline::{Cut, Incoming, MISNAMED};
 use crate::project::source_of;
 
 /// How much earlier than the hook's own deadline an ask expires, so that the answer still arrives.
@@ -61,6 +61,9 @@ async fn answer(shared: &Shared, incoming: &Incoming) -> Result<Answer, Answer> 
         .and_then(|record| source_of(&gateway.agents, &record.source.protocol))
         .map_or(incoming.hook.as_str(), |(_, hook)| hook);
     let refusing = decided.behavior == Behavior::Deny;
+    if accepted.gate.is_some_and(|gate| gate.rule == MISNAMED.code) {
+        return Err(misnamed(mapping, incoming, &decided.message));
+    }
     match mapping.and_then(|mapping| mapping.control(hook)) {
         Some(control) if !(refusing && control.answers.is_empty()) => {
             Ok(control.answer(decided.behavior, &decided.message))
@@ -68,6 +71,23 @@ async fn answer(shared: &Shared, incoming: &Incoming) -> Result<Answer, Answer> 
         _ if refusing => Err(Answer::refusal(&decided.message)),
         _ => Ok(Answer::silence()),
     }
+}
+
+/// Nobody can tell which hook the agent waits on: the answer is the one that stops it without being understood.
+fn misnamed(mapping: Option<&Mapping>, incoming: &Incoming, message: &str) -> Answer {
+    let fallback = mapping.and_then(|mapping| {
+        let borne = serde_json::from_slice(&incoming.body).ok().and_then(|it| mapping.hook_of(&it));
+        let names = [Some(incoming.hook.as_str()), borne.as_deref()];
+        let is_named = |hook: &&str| names.iter().flatten().any(|it| it.eq_ignore_ascii_case(hook));
+        let gated = mapping.gated_hooks().into_iter().find(is_named)?;
+        let decision = Decision {
+            behavior: Behavior::Deny,
+            message: Some(message.to_owned()),
+            ..Decision::default()
+        };
+        Some(mapping.control(gated)?.fallback.as_ref()?.render(&decision))
+    });
+    fallback.unwrap_or_else(|| Answer::refusal(message))
 }
 
 /// The journal did not take it: what waits for a decision is refused, the rest is told on stderr.

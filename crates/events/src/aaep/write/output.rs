@@ -152,19 +152,12 @@ impl Output {
     fn take(&mut self, piece: &Piece) -> Option<Boundary> {
         self.ready.push_str(&self.redactor.push(&piece.text));
         let bounded = !matches!(piece.hint, Boundary::None | Boundary::Completion);
-        if bounded && self.is_settled() {
+        if bounded && self.redactor.is_settled() {
             self.ready.push_str(&self.redactor.finish());
             return Some(piece.hint.clone());
         }
         let held = piece.hint == Boundary::None || self.ready.len() > READY_BYTES;
         // An emoji that is still being joined is not broken off.
         (held && !self.ready.is_empty() && !fit::is_broken(&self.ready)).then_some(Boundary::None)
-    }
-
-    /// Whether what is held back is nothing but the last word, which ends here.
-    fn is_settled(&self) -> bool {
-        let mut probe = self.redactor.clone();
-        probe.push(" ");
-        probe.finish().trim().is_empty()
     }
 }
