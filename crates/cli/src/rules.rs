@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Rule, all_rules};
+use banister_events::text::nearest;
 use serde_json::{Value, json};
 
 /// What `banister rules` takes.
@@ -88,31 +89,7 @@ fn is_requirement(code: &str) -> bool {
 
 /// The name that was probably meant, as the end of a sentence; nothing where none is near.
 pub(crate) fn did_you_mean<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let nearest = names.map(|name| (distance(wanted, name), name)).min_by_key(|(far, _)| *far);
-    match nearest {
-        Some((far, name)) if far <= wanted.chars().count() / 3 => {
-            format!("; did you mean {name}?")
-        }
-        _ => String::new(),
-    }
-}
-
-/// How many letters have to change to turn one text into the other.
-fn distance(left: &str, right: &str) -> usize {
-    // Longer input is no code; its distance is only needed to be large.
-    const LONGEST: usize = 64;
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, letter) in left.chars().take(LONGEST).enumerate() {
-        let mut next = vec![index + 1];
-        for ((other, diagonal), above) in right.iter().zip(&row).zip(row.iter().skip(1)) {
-            let change = diagonal + usize::from(*other != letter);
-            let beside = next.last().copied().unwrap_or(0) + 1;
-            next.push(change.min(above + 1).min(beside));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
+    nearest(wanted, names).map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
 
 fn as_json(of: Protocol, rule: &Rule) -> Value {

@@ -85,12 +85,3 @@ fn a_requirement_without_a_rule_of_its_own_is_found_in_the_coverage() {
         assert!(err.contains("see docs/reference/coverage.md"), "{err}");
     }
 }
-
-#[test]
-fn distance_counts_letters() {
-    for (left, right, letters) in
-        [("", "abc", 3), ("abc", "abc", 0), ("abc", "axc", 1), ("kitten", "sitting", 3)]
-    {
-        assert_eq!(distance(left, right), letters);
-    }
-}

@@ -24,6 +24,7 @@ pub mod protobuf;
 pub mod read;
 pub mod reduce;
 pub mod repair;
+mod retired;
 pub mod sequence;
 mod step;
 pub mod write;

@@ -7,8 +7,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+mod nearest;
 mod redactor;
 
+pub use nearest::nearest;
 pub use redactor::Redactor;
 
 /// What stands where a credential was.

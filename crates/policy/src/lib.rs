@@ -16,7 +16,6 @@
 mod error;
 mod evaluate;
 mod floor;
-mod nearest;
 mod path;
 mod rule;
 mod rules;

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::check::{self, LEGACY_PART, MALFORMED, TOLERATED_NULL};
 use super::event::{RETIRED, Type};
+use super::retired::Retired;
 use crate::check::shape::{self, Issue, Kind, Known, Shape, What};
 use crate::finding::{Finding, Severity};
 use crate::json::{Document, Parser};
@@ -38,10 +39,7 @@ pub(crate) enum Enforced {
 pub(crate) struct Boundary {
     /// Whether the rules that apply only on request apply to what passes.
     pub(super) strict: bool,
-    /// The ids that were made up for the retired span and message that are open.
-    span: Option<String>,
-    message: Option<String>,
-    made_up: u64,
+    retired: Retired,
 }
 
 impl Boundary {
@@ -68,7 +66,7 @@ impl Boundary {
             return Enforced::Dropped;
         };
         event.insert("type".into(), kind.name().into());
-        event.insert("messageId".into(), self.successor(name).into());
+        event.insert("messageId".into(), self.retired.id(name).into());
         if kind == Type::ReasoningMessageStart {
             event.insert("role".into(), "reasoning".into());
         }
@@ -83,24 +81,6 @@ impl Boundary {
             Enforced::Whole(kind) => Enforced::Changed(kind, bytes),
             other => other,
         }
-    }
-
-    /// The id under which a retired event goes on.
-    fn successor(&mut self, name: &str) -> String {
-        let open = if name.contains("_TEXT_MESSAGE_") { &mut self.message } else { &mut self.span };
-        let continued = match name {
-            _ if name.ends_with("_START") => None,
-            _ if name.ends_with("_END") => open.take(),
-            _ => open.clone(),
-        };
-        continued.unwrap_or_else(|| {
-            self.made_up += 1;
-            let id = format!("thinking-{}", self.made_up);
-            if name.ends_with("_START") {
-                *open = Some(id.clone());
-            }
-            id
-        })
     }
 }
 

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::Type;
 use super::expand::Lanes;
+use super::retired::Retired;
 use super::step::{Item, Opener, Step};
 use crate::activity::{Activity, Asks, Context, Origin, Role, What};
 use crate::check::shape::text;
@@ -58,7 +59,7 @@ pub struct Reader {
     argument_bytes: usize,
     asks: Asks,
     asked: run::Asked,
-    retired: legacy::Retired,
+    retired: Retired,
     #[serde(skip)]
     contexts: Contexts,
 }

@@ -159,7 +159,8 @@ fn fates(from: Protocol, to: Protocol, example: &Example, table: &Table) -> Vec<
 }
 
 /// What the wire is, not what it says.
-const WIRE: [&str; 5] = ["@context", "aaep_version", "aep_version", "protocolVersion", "type"];
+pub(super) const WIRE: [&str; 5] =
+    ["@context", "aaep_version", "aep_version", "protocolVersion", "type"];
 
 /// Objects and lists that hold whatever their sender likes: one thing each.
 const OPEN: [&str; 20] = [

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::measure::WIRE;
 use super::table::{Fate, Table};
 use super::{Note, NoteKind, Source};
 use crate::event::Protocol;
@@ -72,7 +73,7 @@ impl Report {
         for (name, _) in event.entries() {
             let known = fields.known.iter().any(|known| name.is(known));
             if !known && self.unknown.len() < KINDS {
-                let name = name.as_str().unwrap_or_default().into_owned();
+                let name = format!("/{}", name.as_str().unwrap_or_default());
                 *self.unknown.entry((kind.to_owned(), name)).or_default() += 1;
             }
         }
@@ -183,8 +184,8 @@ fn types(from: Protocol, to: Protocol, carries: bool) -> BTreeMap<&'static str, 
         let row = rows.get(&to)?;
         let mut known: Vec<&str> =
             row.fields.keys().filter_map(|path| path.split('/').nth(1)).collect();
-        known.push("type");
         known.dedup();
+        known.extend(WIRE);
         let is_lost =
             |path: &String, fate: Fate| fate == Fate::Lost || !carries && row.rest.contains(path);
         let lost = row.fields.iter().filter(|(path, fate)| is_lost(path, **fate));

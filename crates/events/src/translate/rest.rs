@@ -61,21 +61,26 @@ impl Rest {
     }
 }
 
-/// Copies what stands at a path; a list is copied whole, so that its elements stay where they are.
+/// Copies what stands at a path, if anything does; a list is copied whole, so that its elements stay where they are.
 fn take(at: View<'_>, path: &[String], into: &mut Map<String, Value>) {
     let Some((name, rest)) = path.split_first() else { return };
-    let Some(inner) = at.get(name) else { return };
-    match rest.first().map(String::as_str) {
-        None | Some("*") => {
-            into.insert(name.clone(), inner.to_value());
-        }
-        Some(_) if inner.is_object() => {
-            let entry = into.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(entry) = entry {
-                take(inner, rest, entry);
-            }
-        }
-        Some(_) => {}
+    let Some(inner) = at.get(name).filter(|inner| is_there(*inner, rest)) else { return };
+    if rest.first().is_none_or(|next| next == "*") {
+        into.insert(name.clone(), inner.to_value());
+        return;
+    }
+    let entry = into.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(entry) = entry {
+        take(inner, rest, entry);
+    }
+}
+
+/// Whether anything stands at a path.
+fn is_there(at: View<'_>, path: &[String]) -> bool {
+    match path.split_first() {
+        None => true,
+        Some((name, rest)) if name == "*" => at.items().any(|item| is_there(item, rest)),
+        Some((name, rest)) => at.get(name).is_some_and(|inner| is_there(inner, rest)),
     }
 }
 

@@ -4,6 +4,7 @@
 //! line and column: a rule that means less than its author thinks is worse than none.
 
 use banister_events::activity::{Decision, Risk};
+use banister_events::text::nearest;
 use regex::RegexBuilder;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +12,6 @@ use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy, Spanned};
 
 use super::{Element, Layer, Rule, Tool};
 use crate::error::Error;
-use crate::nearest::nearest;
 use crate::path::Pattern;
 use crate::tools::Class;
 
@@ -129,7 +129,7 @@ pub(crate) fn yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Err
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let message = match error.without_snippet() {
             serde_saphyr::Error::SerdeUnknownField { field, expected, .. } => {
-                let meant = nearest(field, expected)
+                let meant = nearest(field, expected.iter().copied())
                     .map(|key| format!(", did you mean `{key}`?"))
                     .unwrap_or_default();
                 format!("unknown key `{field}`{meant}")

@@ -9,6 +9,8 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 
+use crate::text::nearest;
+
 /// A place in a file, counted from 1; 0 where it is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct At {
@@ -64,7 +66,7 @@ impl Problems {
             warning: false,
             at,
             message: format!("unknown {what} `{word}`"),
-            hint: nearest(word, known).map(str::to_owned),
+            hint: nearest(word, known.iter().copied()).map(str::to_owned),
         });
     }
 }
@@ -328,34 +330,4 @@ impl<'de> Visitor<'de> for Any {
         }
         Ok(Tree::Map(map))
     }
-}
-
-/// The candidate with the smallest edit distance, if it is near enough to be a slip.
-pub(super) fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
-    // Words are compared up to this length, so that a hostile key costs little.
-    let word: Vec<char> = word.chars().take(64).collect();
-    candidates
-        .iter()
-        .map(|candidate| (distance(&word, candidate), *candidate))
-        .min()
-        .filter(|(distance, candidate)| {
-            *distance < word.len() && *distance <= 2.max(candidate.len() / 3)
-        })
-        .map(|(_, candidate)| candidate)
-}
-
-fn distance(left: &[char], right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (above, l) in left.iter().enumerate() {
-        let mut next = vec![above + 1];
-        let mut before = above + 1;
-        for ((r, diagonal), over) in right.iter().zip(&row).zip(row.iter().skip(1)) {
-            let cost = (diagonal + usize::from(l != r)).min(over + 1).min(before + 1);
-            next.push(cost);
-            before = cost;
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(left.len())
 }

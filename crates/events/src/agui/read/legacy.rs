@@ -1,38 +1,10 @@
-//! Types that 1.0 retired go on as their successors, under ids that are made up by counting.
+//! Types that 1.0 retired go on as their successors.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Reader, Sink, raw};
 use crate::agui::event::{RETIRED, Type};
 use crate::json::{Parser, View};
-
-/// The ids that were made up for what is open.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(super) struct Retired {
-    span: Option<String>,
-    message: Option<String>,
-    made_up: u64,
-}
-
-impl Retired {
-    fn id(&mut self, name: &str) -> String {
-        let open = if name.contains("_TEXT_MESSAGE_") { &mut self.message } else { &mut self.span };
-        let continued = match name {
-            _ if name.ends_with("_START") => None,
-            _ if name.ends_with("_END") => open.take(),
-            _ => open.clone(),
-        };
-        continued.unwrap_or_else(|| {
-            self.made_up += 1;
-            let id = format!("thinking-{}", self.made_up);
-            if name.ends_with("_START") {
-                *open = Some(id.clone());
-            }
-            id
-        })
-    }
-}
 
 impl Reader {
     /// An event of a type that is not among the 31.

@@ -12,6 +12,7 @@ use super::{Reader, Sink, Turn, raw, time, trust};
 use crate::activity::{Answer, Ending, Outcome, Reply, Usage, What};
 use crate::agui::event::Type;
 use crate::agui::input;
+use crate::agui::retired::Retired;
 use crate::check::shape::{says, text};
 use crate::json::View;
 
@@ -233,7 +234,7 @@ impl Reader {
         self.tell(None, what, sink);
         self.texts.clear();
         self.thoughts.clear();
-        self.retired = super::legacy::Retired::default();
+        self.retired = Retired::default();
     }
 
     /// An ask that Banister showed itself; none where it says nothing new, or nothing that may be taken for true.
