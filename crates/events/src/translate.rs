@@ -69,7 +69,7 @@ pub struct Translator<'a> {
     current: Option<usize>,
     seen: usize,
     seq: u64,
-    rest: Rest,
+    rest: Rest<'a>,
     report: Report,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Translator<'a> {
     }
 
     /// A translator that knows by another table what has to travel along.
-    fn by(table: &Table, source: Source<'a>, to: Protocol, voice: Voice) -> Self {
+    fn by(table: &'a Table, source: Source<'a>, to: Protocol, voice: Voice) -> Self {
         let rest = match source {
             Source::Protocol(from) if voice.carry => Rest::of(table, from, to),
             _ => Rest::default(),

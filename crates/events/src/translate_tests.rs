@@ -78,9 +78,9 @@ fn pairs() -> impl Iterator<Item = (Protocol, Protocol)> {
 }
 
 proptest! {
-    // Nine translations each, and their parts are tried by themselves.
+    // Up to twelve translations each, and their parts are tried by themselves.
     #![proptest_config(ProptestConfig {
-        cases: (ProptestConfig::default().cases / 8).max(32),
+        cases: (ProptestConfig::default().cases / 20).max(32),
         ..ProptestConfig::default()
     })]
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::measure::WIRE;
-use super::table::{Fate, Table};
+use super::table::{Fate, Row, Table};
 use super::{Note, NoteKind, Source};
 use crate::event::Protocol;
 use crate::json::View;
@@ -25,6 +25,9 @@ pub struct Report {
     pub messages: u64,
     /// How many events were written.
     pub events: u64,
+    /// The protocol that was read, and whether facts travel along.
+    read: Option<(Protocol, bool)>,
+    /// The types that came.
     types: BTreeMap<&'static str, Fields>,
     unknown: BTreeMap<(String, String), u64>,
     notes: BTreeMap<Note, u64>,
@@ -44,16 +47,17 @@ struct Fields {
 
 impl Report {
     pub(super) fn new(source: Source<'_>, to: Protocol, carries: bool) -> Self {
-        let (from, types) = match source {
-            Source::Protocol(from) => (from.name().to_owned(), types(from, to, carries)),
-            Source::Hook { mapping, .. } => (format!("hook:{}", mapping.name), BTreeMap::new()),
+        let (from, read) = match source {
+            Source::Protocol(from) => (from.name().to_owned(), Some((from, carries))),
+            Source::Hook { mapping, .. } => (format!("hook:{}", mapping.name), None),
         };
         Self {
             from,
             to,
             messages: 0,
             events: 0,
-            types,
+            read,
+            types: BTreeMap::new(),
             unknown: BTreeMap::new(),
             notes: BTreeMap::new(),
             more: 0,
@@ -64,6 +68,12 @@ impl Report {
 
     /// Counts the fields of an event that its translation does not tell.
     pub(super) fn count(&mut self, kind: &str, event: View<'_>) {
+        if !self.types.contains_key(kind)
+            && let Some((from, carries)) = self.read
+            && let Some((kind, row)) = Table::builtin().entry(from, kind, self.to)
+        {
+            self.types.insert(kind, Fields::of(row, carries));
+        }
         let Some(fields) = self.types.get_mut(kind) else { return };
         for (_, path, count) in &mut fields.lost {
             if present(event, path) {
@@ -178,10 +188,8 @@ pub(super) fn kind(event: View<'_>) -> Cow<'_, str> {
     }
 }
 
-fn types(from: Protocol, to: Protocol, carries: bool) -> BTreeMap<&'static str, Fields> {
-    let rows = Table::builtin().types(from);
-    rows.filter_map(|(kind, rows)| {
-        let row = rows.get(&to)?;
+impl Fields {
+    fn of(row: &'static Row, carries: bool) -> Self {
         let mut known: Vec<&str> =
             row.fields.keys().filter_map(|path| path.split('/').nth(1)).collect();
         known.dedup();
@@ -191,9 +199,8 @@ fn types(from: Protocol, to: Protocol, carries: bool) -> BTreeMap<&'static str, 
         let lost = row.fields.iter().filter(|(path, fate)| is_lost(path, **fate));
         let lost =
             lost.map(|(path, _)| (path.as_str(), path.split('/').skip(1).collect(), 0)).collect();
-        Some((kind, Fields { known, lost }))
-    })
-    .collect()
+        Self { known, lost }
+    }
 }
 
 fn present(at: View<'_>, path: &[&str]) -> bool {

@@ -25,24 +25,26 @@ const DEPTH: usize = 4;
 /// How many events may wait for what came along with them to find its place.
 const WAITING: usize = 64;
 
-/// The fields of each type that travel along.
+/// The fields of each type that travel along. Rows of the table are read when their type comes first.
 #[derive(Debug, Default)]
-pub(super) struct Rest {
+pub(super) struct Rest<'t> {
+    table: Option<(&'t Table, Protocol, Protocol)>,
     types: BTreeMap<String, Vec<Vec<String>>>,
 }
 
-impl Rest {
-    pub(super) fn of(table: &Table, from: Protocol, to: Protocol) -> Self {
-        let paths = |path: &String| path.split('/').skip(1).map(str::to_owned).collect();
-        let types = table.types(from).filter_map(|(kind, rows)| {
-            let rest = &rows.get(&to)?.rest;
-            Some((kind.to_owned(), rest.iter().map(paths).collect()))
-        });
-        Self { types: types.collect() }
+impl<'t> Rest<'t> {
+    pub(super) fn of(table: &'t Table, from: Protocol, to: Protocol) -> Self {
+        Self { table: Some((table, from, to)), types: BTreeMap::new() }
     }
 
     /// What of an event travels along, if anything.
-    pub(super) fn collect(&self, kind: &str, event: View<'_>) -> Option<Map<String, Value>> {
+    pub(super) fn collect(&mut self, kind: &str, event: View<'_>) -> Option<Map<String, Value>> {
+        let (table, from, to) = self.table?;
+        if !self.types.contains_key(kind) {
+            let rest = &table.row(from, kind, to)?.rest;
+            let path = |path: &String| path.split('/').skip(1).map(str::to_owned).collect();
+            self.types.insert(kind.to_owned(), rest.iter().map(path).collect());
+        }
         let mut fields = Map::new();
         for path in self.types.get(kind)? {
             take(event, path, &mut fields);

@@ -62,7 +62,13 @@ impl Table {
 
     /// The row of a type.
     pub fn row(&self, from: Protocol, kind: &str, to: Protocol) -> Option<&Row> {
-        self.0.get(&from)?.get(kind)?.get(&to)
+        self.entry(from, kind, to).map(|(_, row)| row)
+    }
+
+    /// The row of a type, and the type's name as the table has it.
+    pub(super) fn entry(&self, from: Protocol, kind: &str, to: Protocol) -> Option<(&str, &Row)> {
+        let (kind, rows) = self.0.get(&from)?.get_key_value(kind)?;
+        Some((kind, rows.get(&to)?))
     }
 
     /// The types of a protocol that have rows.
