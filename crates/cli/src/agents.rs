@@ -342,6 +342,10 @@ fn try_answer(
     let (answer, degraded_from) = control.respond(&decision);
     write!(out, "{}", answer.stdout)?;
     out.flush()?;
+    if !answer.stdout.is_empty() && !answer.stdout.ends_with('\n') {
+        // The bytes are the agent's; on a screen the rest begins on a line of its own.
+        writeln!(err)?;
+    }
     if degraded_from.is_some() {
         let said = control.said(behavior).name();
         writeln!(err, "note: {hook} does not understand {word}, {said} is said instead")?;

@@ -127,7 +127,7 @@ fn what_is_no_payload_is_refused() {
 fn an_answer_is_tried() {
     let (code, out, err) =
         agents(&["try", "claude", "--answer", "deny", "--message", "no \"x\""], CALL);
-    assert_eq!((code, err.as_str()), (0, "exit: 0\n"));
+    assert_eq!((code, err.as_str()), (0, "\nexit: 0\n"));
     assert!(out.ends_with(r#""permissionDecisionReason":"no \"x\""}}"#), "{out}");
     let words = ["try", "claude", "--hook", "TeammateIdle", "--answer", "stop", "--message", "m"];
     let (code, out, err) = agents(&words, "");
