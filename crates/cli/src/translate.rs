@@ -123,6 +123,8 @@ pub(crate) fn run(args: &TranslateArgs, out: &mut dyn Write, err: &mut dyn Write
     let last = translator.finish();
     outlet.take(last, &translator, out)?;
     outlet.end(out)?;
+    // On a screen, and in a file that takes both, the report comes last.
+    out.flush()?;
     let report = translator.report();
     if args.json {
         writeln!(err, "{}", report.to_json())?;

@@ -16,12 +16,13 @@ fn guides_show_what_happens() {
         let mut shown = 0;
         for command in commands(&text) {
             let output = Command::new("bash")
-                .args(["-c", &format!("{} 2>&1", grouped(&command.script))])
+                .args(["-c", &command.script])
                 .env("PATH", &path)
                 .current_dir(folder.path())
                 .output()
                 .unwrap();
-            let output = String::from_utf8(output.stdout).unwrap();
+            // In a pipe the two come as they come; on a screen the data is first.
+            let output = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
             let Some(expected) = &command.shows else { continue };
             let lines: Vec<&str> = output.lines().collect();
             assert!(
@@ -40,11 +41,6 @@ struct Step {
     script: String,
     /// None where nothing is said about what it prints.
     shows: Option<Vec<String>>,
-}
-
-/// All of a script, so that what it says on stderr stands with the rest.
-fn grouped(script: &str) -> String {
-    format!("{{ {script}\n}}")
 }
 
 fn commands(text: &str) -> Vec<Step> {
@@ -70,7 +66,9 @@ fn commands(text: &str) -> Vec<Step> {
             if let Some(end) = &until {
                 let step = steps.last_mut().unwrap();
                 step.script.push_str(&format!("\n{line}"));
-                until = until.filter(|_| line != *end);
+                if line == *end {
+                    until = None;
+                }
             } else if let Some(script) = line.strip_prefix("$ ") {
                 until = script
                     .split_once("<<'")
