@@ -43,6 +43,8 @@ const REMEMBERED: usize = 4_096;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Writer {
     mode: Mode,
+    /// Whose session it is: an AEP session is one agent's, and the first that speaks is the one.
+    agent: Option<String>,
     /// Action id → its request, while it is open.
     open: Newest<Request>,
     closed: Closed,

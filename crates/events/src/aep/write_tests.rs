@@ -69,6 +69,25 @@ fn close(id: &str, action: Option<Action>, outcome: Outcome) -> What {
 }
 
 #[test]
+fn a_session_stays_with_the_agent_that_began_it() {
+    let mut writer = Writer::default();
+    let mut told = Vec::new();
+    for (seq, agent) in ["seed", "", "weed"].into_iter().enumerate() {
+        let seq = u64::try_from(seq).unwrap();
+        let origin = Origin { session: "s".into(), seq, time: jiff::Timestamp::UNIX_EPOCH };
+        let context = Context {
+            agent: agent.to_owned(),
+            agent_name: Some(agent.to_uppercase()),
+            ..Context::default()
+        };
+        let what = end(&format!("a{seq}"), Status::Success);
+        told.extend(writer.write(&Activity { origin, context: context.into(), what }));
+    }
+    assert!(told.iter().all(|event| event["agent"]["slug"] == "seed"), "{told:#?}");
+    assert!(!told.iter().any(|event| event["agent"]["display_name"] == "WEED"), "{told:#?}");
+}
+
+#[test]
 fn what_was_refused_and_ran_all_the_same_is_told_under_an_id_of_its_own() {
     let mut teller = Teller::new(Writer::default());
     let action = Action::unseen("a", "Bash");

@@ -23,7 +23,8 @@ pub(super) struct Envelope {
 }
 
 impl Envelope {
-    fn new(place: &Place, notes: &mut Notes) -> Self {
+    /// `slug` is the agent that the session belongs to, whoever a message says it is of.
+    fn new(place: &Place, slug: &str, notes: &mut Notes) -> Self {
         let context = &place.context;
         let (mut fields, mut ids) = (Map::new(), Map::new());
         let mut put = |target: &mut Map<String, Value>, key: &str, value: Option<&str>| {
@@ -33,10 +34,11 @@ impl Envelope {
         };
         put(&mut fields, "hook", context.hook.as_deref());
         let mut agent = Map::new();
-        let slug = if context.agent.is_empty() { "unknown" } else { &context.agent };
         put_id(&mut agent, "agent", "slug", slug, &mut ids);
-        put(&mut agent, "display_name", context.agent_name.as_deref());
-        put(&mut agent, "version", context.agent_version.as_deref());
+        if context.agent.is_empty() || context.agent == slug {
+            put(&mut agent, "display_name", context.agent_name.as_deref());
+            put(&mut agent, "version", context.agent_version.as_deref());
+        }
         fields.insert("agent".into(), Value::Object(agent));
         let mut session = threads(place, None, &mut ids);
         put(&mut session, "permission_mode", context.permission_mode.as_deref());
@@ -78,7 +80,12 @@ impl Writer {
         let id = self.next_id(place, "evt_");
         let envelope = match self.envelope.take().filter(|envelope| envelope.fits(place)) {
             Some(envelope) => envelope,
-            None => Envelope::new(place, &mut self.notes),
+            None => {
+                let agent = &place.context.agent;
+                let named = || if agent.is_empty() { "unknown".to_owned() } else { agent.clone() };
+                let slug = self.agent.get_or_insert_with(named);
+                Envelope::new(place, slug, &mut self.notes)
+            }
         };
         let Draft { kind, fields, own, carried, ids: renamed, thread, clean } = draft;
         let mut event = Map::new();
