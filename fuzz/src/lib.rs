@@ -239,7 +239,7 @@ fn translated(from: Protocol, to: Protocol, lines: impl Iterator<Item = Vec<u8>>
     told.extend(translator.finish());
     // Sessions that are interleaved in AG-UI go out one after another.
     told.sort_by_key(|told| told.lane);
-    told.into_iter().map(|told| told.event).collect()
+    told.into_iter().map(|told| told.event.into_value()).collect()
 }
 
 /// Shell text: reading it ends, what is opaque is never allowed, and nothing allowed hides a command that is denied.

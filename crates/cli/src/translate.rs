@@ -15,10 +15,9 @@ use banister_events::aep::mapping::Agents;
 use banister_events::event::Protocol;
 use banister_events::locale::Locale;
 use banister_events::text;
-use banister_events::translate::{Report, Source, Told, Translator};
+use banister_events::translate::{Message, Report, Source, Told, Translator};
 use banister_gateway::clock::Clock;
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::check::framing::Framing;
 use crate::check::input;
@@ -219,9 +218,9 @@ impl Outlet {
     }
 }
 
-fn line(out: &mut dyn Write, event: &Value) -> Result<()> {
-    // Not written through the serializer: it would hide that the reader has gone.
-    let mut line = serde_json::to_vec(event)?;
+fn line(out: &mut dyn Write, event: &Message) -> Result<()> {
+    let mut line = Vec::new();
+    event.write_json(&mut line);
     line.push(b'\n');
     Ok(out.write_all(&line)?)
 }
@@ -249,7 +248,7 @@ impl InTurn {
             return line(out, &told.event);
         }
         let held = self.waiting.entry(told.lane).or_default();
-        serde_json::to_writer(&mut held.newest, &told.event)?;
+        told.event.write_json(&mut held.newest);
         held.newest.push(b'\n');
         if held.newest.len() > HELD {
             held.spill()?;
@@ -319,7 +318,7 @@ impl Files {
 
     fn take(&mut self, told: &Told) -> Result<()> {
         let held = self.held.entry(told.lane).or_default();
-        serde_json::to_writer(&mut *held, &told.event)?;
+        told.event.write_json(held);
         held.push(b'\n');
         if held.len() < PAGE { Ok(()) } else { self.write(told.lane) }
     }

@@ -1,5 +1,6 @@
 //! Which protocol a message speaks.
 
+use jiff::fmt::temporal::DateTimePrinter;
 use serde::{Deserialize, Serialize};
 
 use crate::aaep;
@@ -97,7 +98,22 @@ impl std::fmt::Display for Protocol {
 /// assert_eq!(banister_events::event::time_text(time), "2026-11-15T09:00:00.123Z");
 /// ```
 pub fn time_text(time: jiff::Timestamp) -> String {
-    let millis = time.as_millisecond();
-    let whole = jiff::Timestamp::from_millisecond(millis).unwrap_or(time);
-    format!("{whole:.3}")
+    let mut text = String::with_capacity(24);
+    // Writing to memory does not fail.
+    TIME.print_timestamp(&whole_millis(time), &mut text).ok();
+    text
+}
+
+/// Appends [`time_text`] as a JSON string.
+pub(crate) fn time_json(time: jiff::Timestamp, out: &mut Vec<u8>) {
+    out.push(b'"');
+    // Writing to memory does not fail.
+    TIME.print_timestamp(&whole_millis(time), &mut *out).ok();
+    out.push(b'"');
+}
+
+const TIME: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
+
+fn whole_millis(time: jiff::Timestamp) -> jiff::Timestamp {
+    jiff::Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time)
 }

@@ -18,12 +18,14 @@ use crate::json::{self, Parser, View};
 use crate::{aaep, aep, agui, id};
 
 mod measure;
+mod message;
 mod note;
 mod report;
 mod rest;
 pub mod table;
 
 pub use measure::{Example, measure};
+pub use message::Message;
 pub use note::{Note, NoteKind, Notes};
 pub use report::Report;
 use rest::{Rest, Waiting};
@@ -44,12 +46,12 @@ pub enum Source<'a> {
 }
 
 /// One event on its way out, and the session it belongs to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Told {
     /// The session's number, by first appearance.
     pub lane: usize,
     /// The event.
-    pub event: Value,
+    pub event: Message,
 }
 
 /// How many sessions are followed at once; past that, the one that was silent longest is ended.
@@ -142,7 +144,7 @@ impl<'a> Translator<'a> {
     /// use banister_events::translate::{Source, Translator};
     /// let mut translator = Translator::new(Source::Protocol(Protocol::Agui), Protocol::Aaep, Voice::default());
     /// let told = translator.message(br#"{"type":"RUN_STARTED","threadId":"t","runId":"r"}"#, jiff::Timestamp::UNIX_EPOCH)?;
-    /// assert_eq!(told[0].event["type"], "aaep:agent.session.started");
+    /// assert_eq!(told[0].event.clone().into_value()["type"], "aaep:agent.session.started");
     /// # Ok::<(), banister_events::json::Error>(())
     /// ```
     pub fn message(&mut self, message: &[u8], now: Timestamp) -> Result<Vec<Told>, json::Error> {
@@ -374,10 +376,10 @@ impl<'a> Translator<'a> {
             self.voice.carry && self.to != Protocol::Aaep || !is_detail(activity)
         };
         for activity in activities.iter().filter(takes) {
-            for mut event in lane.writer.write(activity) {
+            lane.writer.write(activity, &mut |mut event| {
                 lane.waiting.put_back(self.to, &mut event);
                 told.push(Told { lane: number, event });
-            }
+            });
         }
         self.report.noted(lane.writer.notes());
         self.report.events += told.len() as u64;
@@ -460,9 +462,9 @@ impl<'a> Translator<'a> {
         // What waits for an answer is not over: the answer may come in the next recording.
         let waits = |lane: &&mut Lane| matches!(&lane.writer, Writer::Aaep(it) if it.is_waiting());
         if let Some(lane) = self.lanes.get_mut(&number).filter(|lane| !waits(lane)) {
-            let events = lane.writer.close();
-            self.report.events += events.len() as u64;
-            told.extend(events.into_iter().map(|event| Told { lane: number, event }));
+            let before = told.len();
+            lane.writer.close(&mut |event| told.push(Told { lane: number, event }));
+            self.report.events += (told.len() - before) as u64;
             self.report.noted(lane.writer.notes());
         }
         told
@@ -477,19 +479,31 @@ fn is_detail(activity: &Activity) -> bool {
 }
 
 impl Writer {
-    fn write(&mut self, activity: &Activity) -> Vec<Value> {
+    fn write(&mut self, activity: &Activity, tell: &mut impl FnMut(Message)) {
         match self {
-            Self::Aaep(writer) => writer.write(activity),
-            Self::Agui(writer) => writer.write(activity),
-            Self::Aep(writer) => writer.write(activity),
+            Self::Aaep(writer) => {
+                let mut out = Vec::new();
+                writer.write_to(activity, &mut out);
+                out.into_iter().map(Message::from).for_each(tell);
+            }
+            Self::Agui(writer) => {
+                writer.write(activity).into_iter().map(Message::from).for_each(tell);
+            }
+            Self::Aep(writer) => {
+                writer.write(activity).into_iter().map(Message::from).for_each(tell);
+            }
         }
     }
 
-    fn close(&mut self) -> Vec<Value> {
+    fn close(&mut self, tell: &mut impl FnMut(Message)) {
         match self {
-            Self::Aaep(writer) => writer.close(),
-            Self::Agui(writer) => writer.close(),
-            Self::Aep(writer) => writer.close(),
+            Self::Aaep(writer) => {
+                let mut out = Vec::new();
+                writer.close_to(&mut out);
+                out.into_iter().map(Message::from).for_each(tell);
+            }
+            Self::Agui(writer) => writer.close().into_iter().map(Message::from).for_each(tell),
+            Self::Aep(writer) => writer.close().into_iter().map(Message::from).for_each(tell),
         }
     }
 

@@ -23,7 +23,7 @@ fn translated(from: Protocol, to: Protocol, stream: &[Value]) -> Vec<Value> {
         told.extend(translator.message(event.to_string().as_bytes(), now()).unwrap());
     }
     told.extend(translator.finish());
-    told.into_iter().map(|told| told.event).collect()
+    told.into_iter().map(|told| told.event.into_value()).collect()
 }
 
 fn written(protocol: Protocol, activities: &[Activity]) -> Vec<Value> {
@@ -32,9 +32,12 @@ fn written(protocol: Protocol, activities: &[Activity]) -> Vec<Value> {
         Protocol::Agui => Writer::Agui(Box::new(agui::write::Writer::recording("t").carrying())),
         Protocol::Aep => Writer::Aep(Box::new(aep::write::Writer::default().carrying())),
     };
-    let mut events: Vec<Value> =
-        activities.iter().flat_map(|activity| writer.write(activity)).collect();
-    events.extend(writer.close());
+    let mut events = Vec::new();
+    let mut tell = |event: Message| events.push(event.into_value());
+    for activity in activities {
+        writer.write(activity, &mut tell);
+    }
+    writer.close(&mut tell);
     events
 }
 
@@ -248,7 +251,7 @@ fn whatever_a_coding_agent_tells_its_hooks_every_protocol_says_validly() {
             assert!(payloads > 4 && told.len() > 4, "{}: {payloads} payloads", agent.name);
             // Sessions that are interleaved in AG-UI go out one after another.
             told.sort_by_key(|told| told.lane);
-            let events: Vec<Value> = told.into_iter().map(|told| told.event).collect();
+            let events: Vec<Value> = told.into_iter().map(|told| told.event.into_value()).collect();
             assert_eq!(complaints(to, &events), Vec::<String>::new(), "{} to {to}", agent.name);
         }
     }

@@ -126,8 +126,15 @@ impl Coalescer {
     pub fn push(&mut self, text: &str) -> Vec<Piece> {
         let mut out = Vec::new();
         let mut again: Vec<char> = Vec::new();
-        for character in text.chars() {
-            let mut next = Some(character);
+        let mut rest = text;
+        loop {
+            rest = self.pass(rest);
+            let mut characters = rest.chars();
+            let mut next = characters.next();
+            if next.is_none() {
+                break;
+            }
+            rest = characters.as_str();
             while let Some(character) = next {
                 let cuts = self.step(character);
                 if cuts.is_empty() {
@@ -150,6 +157,27 @@ impl Coalescer {
             }
         }
         out
+    }
+
+    /// Takes as much of the text as certainly ends nothing; gives the rest of it. This is [`Coalescer::step`] for many
+    /// characters at once: most text is letters of ASCII with single spaces between them.
+    fn pass<'t>(&mut self, text: &'t str) -> &'t str {
+        let Place { gap, ended: None, open: None, run: None } = self.at else { return text };
+        if self.unit == Unit::Word || gap.is_some_and(|gap| gap.breaks > 0) {
+            return text;
+        }
+        let room = HELD_CHARS.saturating_sub(self.chars);
+        let is_plain =
+            |&byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'.' | b'!' | b'?');
+        let count = text.bytes().take(room).take_while(is_plain).count();
+        let Some((passed, rest)) = text.split_at_checked(count) else { return text };
+        if let Some(last) = passed.bytes().last() {
+            let spaced = last == b' ' && matches!(self.unit, Unit::Sentence | Unit::Paragraph);
+            self.at.gap = spaced.then(Gap::default);
+        }
+        self.held.push_str(passed);
+        self.chars += count;
+        rest
     }
 
     /// What is left, which may be nothing: the text is over. The next token begins another text.

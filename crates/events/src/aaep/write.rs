@@ -27,12 +27,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::event::{Boundary, CONTEXT, VERSION};
+use super::event::Boundary;
 use super::voice::Voice;
 use crate::activity::{Activity, Context, Ending, Origin, Role, What};
-use crate::event::time_text;
 use crate::id;
 use crate::locale::Locale;
 use crate::translate::{Note, NoteKind, Notes};
@@ -46,10 +45,13 @@ mod output;
 mod progress;
 mod turn;
 mod words;
+mod written;
 
 use carry::Facts;
 use turn::{Ids, REMEMBERED, Turn};
-use words::Words;
+use words::{Spoken, Words};
+pub use written::Written;
+use written::{Begin, Fields, Parts};
 
 /// The context that declares `extensions.banister`.
 pub const EXTENSION_CONTEXT: &str = "urn:banister:aaep-extension:v1";
@@ -71,6 +73,11 @@ pub struct Writer {
     last: Option<(Origin, Arc<Context>)>,
     /// The surroundings that travelled along last.
     carried: Option<Arc<Context>>,
+    /// How all events of the turn begin, and who speaks in them.
+    #[serde(skip)]
+    begin: Option<(Arc<Context>, Arc<Begin>)>,
+    #[serde(skip)]
+    spoken: Spoken,
     #[serde(skip)]
     notes: Notes,
 }
@@ -86,8 +93,8 @@ struct At<'a> {
 struct Event {
     kind: &'static str,
     urgency: &'static str,
-    fields: Map<String, Value>,
-    words: Option<Words>,
+    fields: Fields,
+    words: Option<Arc<Words>>,
     facts: Facts,
 }
 
@@ -118,6 +125,8 @@ impl Writer {
             n: 0,
             last: None,
             carried: None,
+            begin: None,
+            spoken: Spoken::default(),
             notes: Notes::default(),
         }
     }
@@ -140,6 +149,12 @@ impl Writer {
     /// The stream is cut here: ends what is open. More may follow all the same.
     pub fn close(&mut self) -> Vec<Value> {
         let mut out = Vec::new();
+        self.close_to(&mut out);
+        out.into_iter().map(Written::into_value).collect()
+    }
+
+    /// [`Writer::close`], for those who do not look into the events.
+    pub fn close_to(&mut self, out: &mut Vec<Written>) {
         if let (true, Some((origin, context))) = (self.turn.is_some(), self.last.clone()) {
             self.note(NoteKind::Closed, "turn");
             let at = At { origin: &origin, context: &context };
@@ -147,24 +162,28 @@ impl Writer {
                 by: "system".to_owned(),
                 reason: Some("stream_ended".to_owned()),
             };
-            self.end(at, &lifecycle::Close::new(&ending), &mut out);
+            self.end(at, &lifecycle::Close::new(&ending), out);
         }
-        out
     }
 
     /// The events of one activity.
     pub fn write(&mut self, activity: &Activity) -> Vec<Value> {
-        self.remember(activity);
-        let at = At { origin: &activity.origin, context: &activity.context };
         let mut out = Vec::new();
-        if self.turn.as_ref().is_some_and(|turn| !turn.waits.is_empty()) {
-            self.count_down(at, &mut out);
-        }
-        self.activity(at, &activity.what, &mut out);
-        out
+        self.write_to(activity, &mut out);
+        out.into_iter().map(Written::into_value).collect()
     }
 
-    fn activity(&mut self, at: At<'_>, what: &What, out: &mut Vec<Value>) {
+    /// [`Writer::write`], for those who do not look into the events.
+    pub fn write_to(&mut self, activity: &Activity, out: &mut Vec<Written>) {
+        self.remember(activity);
+        let at = At { origin: &activity.origin, context: &activity.context };
+        if self.turn.as_ref().is_some_and(|turn| !turn.waits.is_empty()) {
+            self.count_down(at, out);
+        }
+        self.activity(at, &activity.what, out);
+    }
+
+    fn activity(&mut self, at: At<'_>, what: &What, out: &mut Vec<Written>) {
         match what {
             What::Said { role: Role::Assistant, message, text, last } => {
                 self.said(at, message, text, *last, out);
@@ -277,48 +296,50 @@ impl Writer {
         [at.origin.session.to_string(), at.origin.seq.to_string(), self.n.to_string()]
     }
 
-    fn push(&mut self, at: At<'_>, event: Event, out: &mut Vec<Value>) {
+    fn push(&mut self, at: At<'_>, event: Event, out: &mut Vec<Written>) {
         let Event { kind, urgency, fields, words, mut facts } = event;
         self.carry_context(at, &mut facts);
-        let locale = self.locale();
         let [session, seq, n] = self.place(at);
+        let Some(begin) = self.begin_of(at) else { return };
         let Some(turn) = self.turn.as_mut() else { return };
         self.n += 1;
         // Time in a session never runs backwards, whatever the clock did.
         turn.last = turn.last.max(at.origin.time);
         let sequence = turn.sequence;
         turn.sequence += 1;
-        let extensions = facts.finish();
-        let context = match &extensions {
-            Some(_) => json!([CONTEXT, EXTENSION_CONTEXT]),
-            None => Value::from(CONTEXT),
-        };
-        let mut event = Map::with_capacity(16 + fields.len());
-        let mut put = |name: &str, value: Value| event.insert(name.to_owned(), value);
-        put("@context", context);
-        put("aaep_version", Value::from(VERSION));
-        put("type", Value::from(format!("aaep:agent.{kind}")));
-        put("event_id", Value::from(id::derive("evt_", &["aaep", &session, &seq, &n])));
-        put("session_id", Value::from(turn.session_id.as_str()));
-        put("sequence_number", Value::from(sequence));
-        put("timestamp", Value::from(time_text(turn.last)));
-        put("producer", fit::producer(at.context));
-        put("verbosity", Value::from(self.voice.verbosity.name()));
-        put("urgency", Value::from(urgency));
-        put(
-            "localization_hints",
-            json!({ "primary_language": locale.tag, "text_direction": locale.direction }),
-        );
-        event.extend(fields);
-        if let Some(words) = words {
-            words.put(&mut event);
+        let (event, shortened) = Written::new(Parts {
+            begin,
+            kind,
+            id: id::derive("evt_", &["aaep", &session, &seq, &n]),
+            sequence,
+            time: turn.last,
+            urgency,
+            fields,
+            words: words.map(Words::fitting),
+            extensions: facts.finish(),
+        });
+        if shortened {
+            self.note(NoteKind::Shortened, kind);
         }
-        fit::begin_whole(&mut event);
-        event.extend(extensions.map(|extensions| ("extensions".to_owned(), extensions)));
-        if fit::within(&mut event) {
-            self.notes.add(NoteKind::Shortened, kind);
+        out.push(event);
+    }
+
+    /// How events of this turn begin, in these surroundings: made once, as long as nothing changes.
+    fn begin_of(&mut self, at: At<'_>) -> Option<Arc<Begin>> {
+        let session = &self.turn.as_ref()?.session_id;
+        if let Some((context, begin)) = &mut self.begin
+            && (Arc::ptr_eq(context, at.context) || fit::same_producer(context, at.context))
+            && begin.is_of(session)
+        {
+            context.clone_from(at.context);
+            return Some(Arc::clone(begin));
         }
-        out.push(Value::Object(event));
+        let locale = self.locale();
+        let hints = json!({ "primary_language": locale.tag, "text_direction": locale.direction });
+        let (producer, verbosity) = (fit::producer(at.context), self.voice.verbosity.name());
+        let begin = Arc::new(Begin::new(session, producer, verbosity, hints));
+        self.begin = Some((Arc::clone(at.context), Arc::clone(&begin)));
+        Some(begin)
     }
 }
 

@@ -100,9 +100,9 @@ fn translate(
         } else {
             translator.message(event.to_string().as_bytes(), now).unwrap_or_default()
         };
-        told.push(events.into_iter().map(|told| told.event).collect());
+        told.push(events.into_iter().map(|told| told.event.into_value()).collect());
     }
-    told.push(translator.finish().into_iter().map(|told| told.event).collect());
+    told.push(translator.finish().into_iter().map(|told| told.event.into_value()).collect());
     told
 }
 
@@ -116,7 +116,7 @@ fn becomes(from: Protocol, to: Protocol, example: &Example, table: &Table) -> Ve
     });
     let mut kinds = Vec::new();
     for event in &events {
-        let kind = name(event);
+        let kind = name(event).to_owned();
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }

@@ -166,8 +166,8 @@ impl Report {
 }
 
 /// The name in the table of a message that was written.
-pub(super) fn name(event: &Value) -> String {
-    short(event.get("type").and_then(Value::as_str).unwrap_or("response")).to_owned()
+pub(super) fn name(event: &Value) -> &str {
+    short(event.get("type").and_then(Value::as_str).unwrap_or("response"))
 }
 
 /// A type's name in the table.

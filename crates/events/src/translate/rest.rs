@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::Told;
 use super::table::Table;
+use super::{Message, Told};
 use crate::aaep::event::CONTEXT;
 use crate::aaep::write::EXTENSION_CONTEXT;
 use crate::check;
@@ -113,9 +113,17 @@ pub(super) fn attach(
     told: &mut [Told],
 ) {
     // The change of state before it tells less of it.
-    let tells = |told: &Told| super::report::name(&told.event) != "state.changed";
-    let Some(at) = told.iter().position(tells) else { return };
-    let Some(Told { event, .. }) = told.get_mut(at) else { return };
+    let tells = |told: &&mut Told| told.event.name() != "state.changed";
+    let Some(told) = told.iter_mut().find(tells) else { return };
+    told.event.change(|event| attach_to(event, (from, kind), fields, to));
+}
+
+fn attach_to(
+    event: &mut Value,
+    (from, kind): (Protocol, &str),
+    fields: &Map<String, Value>,
+    to: Protocol,
+) {
     let before = event.clone();
     let source = json!({ "protocol": from, "type": kind, "fields": fields });
     let (outer, inner) = place(to);
@@ -167,29 +175,33 @@ impl Waiting {
     }
 
     /// Puts what came along into the event that it came from.
-    pub(super) fn put_back(&mut self, to: Protocol, event: &mut Value) {
+    pub(super) fn put_back(&mut self, to: Protocol, event: &mut Message) {
         if self.0.is_empty() {
             return;
         }
-        let kind = super::report::name(event);
+        let kind = event.name();
         let Some(at) = self.0.iter().position(|(known, _)| *known == kind) else { return };
         let (_, fields) = self.0.remove(at);
-        let before = event.clone();
-        if let (Value::Object(event), Value::Object(fields)) = (&mut *event, fields) {
-            for (name, field) in fields {
-                if FIXED.contains(&name.as_str()) {
-                    continue;
-                }
-                match event.get_mut(&name) {
-                    Some(known) => fill(known, field),
-                    None if SPEAKS.contains(&name.as_str()) => {}
-                    None => drop(event.insert(name, field)),
-                }
+        event.change(|event| complete(event, fields, to));
+    }
+}
+
+fn complete(event: &mut Value, fields: Value, to: Protocol) {
+    let before = event.clone();
+    if let (Value::Object(event), Value::Object(fields)) = (&mut *event, fields) {
+        for (name, field) in fields {
+            if FIXED.contains(&name.as_str()) {
+                continue;
+            }
+            match event.get_mut(&name) {
+                Some(known) => fill(known, field),
+                None if SPEAKS.contains(&name.as_str()) => {}
+                None => drop(event.insert(name, field)),
             }
         }
-        if !is_clean(to, event) {
-            *event = before;
-        }
+    }
+    if !is_clean(to, event) {
+        *event = before;
     }
 }
 

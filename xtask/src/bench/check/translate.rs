@@ -105,7 +105,7 @@ impl Row<'_> {
                 for mut piece in self.text.as_bytes().chunks(PIECE) {
                     while let Some((_, line)) = lines.read(&mut piece) {
                         for told in translator.message(line?, time)? {
-                            serde_json::to_writer(&mut out, &told.event)?;
+                            told.event.write_json(&mut out);
                             out.push(b'\n');
                         }
                     }

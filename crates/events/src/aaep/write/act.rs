@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::fit::{object, tool_name};
+use super::fit::tool_name;
 use super::lifecycle::{LONGEST_MS, error_text};
 use super::turn::{Call, state};
 use super::words::{Words, seconds, title};
-use super::{At, Event, Facts, Writer};
+use super::{At, Event, Facts, Fields, Writer, Written};
 use crate::activity::{Action, Decision, Gate, Status};
 use crate::limits::AAEP_TEXT_CHARS;
 use crate::text;
@@ -44,7 +44,7 @@ impl Writer {
         at: At<'_>,
         action: &Action,
         gate: Option<&Gate>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         self.open(at, out);
         self.close_output(at, out);
@@ -83,7 +83,7 @@ impl Writer {
         action: &Action,
         gate: Option<&Gate>,
         consent: Consent<'_>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         // The same call announced twice: the first one never came to an end that we saw.
         if self.turn.as_ref().is_some_and(|turn| turn.tools.contains_key(&action.id)) {
@@ -94,7 +94,7 @@ impl Writer {
         let grave = gate.is_some_and(Gate::is_grave);
         let unasked = consent == Consent::Unasked && grave;
         let call = self.call(at, action);
-        let mut fields = object([
+        let mut fields = Fields::of([
             ("tool", json!(call.tool)),
             ("args_summary", json!(text::for_people(&action.subject(), AAEP_TEXT_CHARS))),
         ]);
@@ -125,10 +125,12 @@ impl Writer {
                 }
             }
         } else if let Some(gate) = gate {
-            fields.insert("risk_level".to_owned(), json!(gate.risk));
-            fields.extend(gate.irreversible.map(|fact| ("irreversible".to_owned(), json!(fact))));
+            fields.put("risk_level", json!(gate.risk));
+            if let Some(irreversible) = gate.irreversible {
+                fields.put("irreversible", irreversible);
+            }
         }
-        fields.insert("tool_call_id".to_owned(), json!(call.id));
+        fields.put("tool_call_id", json!(call.id));
         let bare = action.subject().trim().is_empty();
         let key = match consent {
             Consent::Refused => "aaep.ran_although_refused",
@@ -145,7 +147,8 @@ impl Writer {
         }
         // What was refused and ran all the same is the one thing nobody may miss.
         let urgency = if consent == Consent::Refused { "critical" } else { "normal" };
-        let event = Event { kind: "tool.invoked", urgency, fields, words: Some(words), facts };
+        let event =
+            Event { kind: "tool.invoked", urgency, fields, words: Some(words.into()), facts };
         self.push(at, event, out);
     }
 
@@ -170,7 +173,7 @@ impl Writer {
         action: &str,
         tool: &str,
         end: &End<'_>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         self.open(at, out);
         self.close_output(at, out);
@@ -208,18 +211,18 @@ impl Writer {
             Status::Timeout => ("timeout", "aaep.tool_timeout"),
         };
         let words = end.words.cloned().unwrap_or_else(|| self.words(key, &[("tool", &call.title)]));
-        let mut fields = object([
+        let mut fields = Fields::of([
             ("tool", json!(call.tool)),
             ("status", json!(status)),
             ("tool_call_id", json!(call.id)),
         ]);
         if let Some(ms) = end.ms {
-            fields.insert("duration_ms".to_owned(), json!(ms.min(LONGEST_MS)));
+            fields.put("duration_ms", json!(ms.min(LONGEST_MS)));
         }
         let error = error_text(end.error).filter(|_| end.status != Status::Success);
         if end.status != Status::Success {
             let told = error.clone().unwrap_or_else(|| words.normal.clone());
-            fields.insert("error_message".to_owned(), json!(told));
+            fields.put("error_message", json!(told));
         }
         let took = end.ms.map(|ms| self.say("aaep.fact_took", &[("seconds", &seconds(ms))]));
         let said = error.filter(|_| end.words.is_none());
@@ -233,7 +236,13 @@ impl Writer {
                 facts.must("error", Value::Null);
             }
         });
-        Event { kind: "tool.completed", urgency: "normal", fields, words: Some(words), facts }
+        Event {
+            kind: "tool.completed",
+            urgency: "normal",
+            fields,
+            words: Some(words.into()),
+            facts,
+        }
     }
 
     pub(super) fn denied(
@@ -242,7 +251,7 @@ impl Writer {
         action: &Action,
         by: &str,
         reason: Option<&str>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         self.open(at, out);
         let words = self
@@ -262,7 +271,7 @@ impl Writer {
         action: &Action,
         words: Words,
         facts: Facts,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         self.close_output(at, out);
         let Some(turn) = &mut self.turn else { return };
@@ -286,7 +295,7 @@ impl Writer {
         if self.turn.as_ref().is_some_and(|turn| turn.state == state::DECIDING) {
             self.go(at, state::THINKING, None, out);
         }
-        self.change(at, state::DECIDING, Some(words), facts, out);
+        self.change(at, state::DECIDING, Some(words.into()), facts, out);
         self.settle(at, out);
     }
 }

@@ -1,13 +1,13 @@
 //! What waits on a person: how it is asked, how time runs out, how it ends.
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::act::{Consent, graver};
 use super::fit::{self, non_empty};
 use super::turn::{Grant, REMEMBERED, Wait, state};
 use super::words::{Words, agent, title};
-use super::{At, Event, Facts, Writer};
+use super::{At, Event, Facts, Fields, Writer, Written};
 use crate::activity::{
     Action, ActionKind, Ask, AskKind, Choice, Gate, Outcome, ResponseKind, What,
 };
@@ -26,7 +26,7 @@ const LONG: i64 = 60;
 const CHOICES_BYTES: usize = 24_000;
 
 impl Writer {
-    pub(super) fn asked(&mut self, at: At<'_>, ask: &Ask, out: &mut Vec<Value>) {
+    pub(super) fn asked(&mut self, at: At<'_>, ask: &Ask, out: &mut Vec<Written>) {
         if !self.announce(&ask.id) {
             self.notes.add(NoteKind::Dropped, ask.id.as_str());
             return;
@@ -43,7 +43,7 @@ impl Writer {
         let held = ask.action.as_ref().and_then(|action| turn.held.get(&action.id));
         let held = held.map(|(_, gate)| gate.clone());
         let gate = graver(ask.gate.as_ref(), held.as_ref());
-        let mut fields = Map::new();
+        let mut fields = Fields::default();
         let (kind, words) = match &ask.kind {
             AskKind::Confirmation => {
                 let words = self.confirmation(at, ask, gate.as_ref(), &mut fields);
@@ -52,11 +52,8 @@ impl Writer {
             AskKind::Plan { text } => {
                 let plan = self.about_text("aaep.confirm_plan", at, "plan", text);
                 let consequence = self.say("aaep.consequence_plan", &[("agent", &agent(at))]);
-                fields.insert(
-                    "action".to_owned(),
-                    json!(non_empty(text::for_people(text, AAEP_TEXT_CHARS))),
-                );
-                fields.insert("consequence".to_owned(), json!(consequence));
+                fields.put("action", non_empty(text::for_people(text, AAEP_TEXT_CHARS)));
+                fields.put("consequence", json!(consequence));
                 decision(ask, gate.as_ref(), &mut fields);
                 ("awaiting.confirmation", self.with_gate(plan, gate.as_ref()))
             }
@@ -75,8 +72,8 @@ impl Writer {
         if !ask.digest.is_empty() {
             facts.name("digest", Some(&ask.digest));
         }
-        fields.insert("reply_token".to_owned(), json!(token));
-        fields.insert("timeout_seconds".to_owned(), json!(seconds));
+        fields.put("reply_token", json!(token));
+        fields.put("timeout_seconds", json!(seconds));
         if let Some(turn) = &mut self.turn {
             let wait = Wait {
                 action: ask.action.clone(),
@@ -88,7 +85,7 @@ impl Writer {
             };
             turn.waits.insert(ask.id.clone(), wait);
         }
-        let event = Event { kind, urgency: "critical", fields, words: Some(words), facts };
+        let event = Event { kind, urgency: "critical", fields, words: Some(words.into()), facts };
         self.push(at, event, out);
     }
 
@@ -132,7 +129,7 @@ impl Writer {
         at: At<'_>,
         ask: &Ask,
         gate: Option<&Gate>,
-        fields: &mut Map<String, Value>,
+        fields: &mut Fields,
     ) -> Words {
         let own = ask.action.as_ref().and_then(told_in_words);
         let reason = gate.map(|gate| text::for_people(&gate.reason, AAEP_TEXT_CHARS / 2));
@@ -161,16 +158,15 @@ impl Writer {
             (Some(reason), None) => format!("{} {reason}", self.say(key, &[])),
             (None, _) => self.say(key, &[]),
         };
-        fields.insert("action".to_owned(), json!(line));
-        fields.insert("consequence".to_owned(), json!(consequence));
+        fields.put("action", json!(line));
+        fields.put("consequence", json!(consequence));
         decision(ask, gate, fields);
         self.with_gate(words, gate)
     }
 
     /// The same thing asked twice at once is two questions, and must sound like two.
-    fn tell_apart(&mut self, fields: &mut Map<String, Value>) {
-        let (Some(turn), Some(Value::String(line))) = (&mut self.turn, fields.get_mut("action"))
-        else {
+    fn tell_apart(&mut self, fields: &mut Fields) {
+        let (Some(turn), Some(line)) = (&mut self.turn, fields.text_mut("action")) else {
             return;
         };
         if turn.waits.is_empty() {
@@ -185,19 +181,19 @@ impl Writer {
         }
     }
 
-    fn clarification(&self, at: At<'_>, kind: &AskKind, fields: &mut Map<String, Value>) -> Words {
+    fn clarification(&self, at: At<'_>, kind: &AskKind, fields: &mut Fields) -> Words {
         let AskKind::Clarification { question, kinds, choices, context, default } = kind else {
             return self.about_agent("aaep.state_awaiting_input", at);
         };
         let words = self.about_text("aaep.ask", at, "question", question);
         let question = non_empty(text::for_people(question, AAEP_TEXT_CHARS));
         let (kinds, choices) = ways_to_answer(kinds, choices);
-        fields.insert("question".to_owned(), json!(question));
-        fields.insert("accepted_response_kinds".to_owned(), json!(kinds));
+        fields.put("question", json!(question));
+        fields.put("accepted_response_kinds", json!(kinds));
         let labels: Vec<&str> = choices.iter().map(|choice| choice.label.as_str()).collect();
         let labels = (!labels.is_empty()).then(|| labels.join(" · "));
         if !choices.is_empty() {
-            fields.insert("choices".to_owned(), json!(choices));
+            fields.put("choices", json!(choices));
         }
         let shown = |text: &Option<String>| {
             let shown = text::for_people(text.as_deref()?, AAEP_TERSE_CHARS);
@@ -205,10 +201,10 @@ impl Writer {
         };
         let (context, default) = (shown(context), shown(default));
         if let Some(context) = &context {
-            fields.insert("context".to_owned(), json!(context));
+            fields.put("context", json!(context));
         }
         if let Some(default) = &default {
-            fields.insert("default_response".to_owned(), json!(default));
+            fields.put("default_response", json!(default));
         }
         words
             .and(self.fact("aaep.fact_context", "text", context.as_deref()))
@@ -217,7 +213,7 @@ impl Writer {
     }
 
     /// An ask was answered, expired or was withdrawn.
-    pub(super) fn closed(&mut self, at: At<'_>, ask: &str, what: &What, out: &mut Vec<Value>) {
+    pub(super) fn closed(&mut self, at: At<'_>, ask: &str, what: &What, out: &mut Vec<Written>) {
         let What::AskClosed { action, outcome, updated_input, .. } = what else { return };
         let wait = self.turn.as_mut().and_then(|turn| turn.waits.remove(ask));
         let Some(wait) = wait else {
@@ -233,7 +229,7 @@ impl Writer {
         let to = if accepted && wait.confirmation { state::CALLING_TOOL } else { state::THINKING };
         // Whatever was said in between, the wait is left by an explicit change of state.
         self.change(at, state::AWAITING_INPUT, None, Facts::default(), out);
-        self.change(at, to, Some(words), facts, out);
+        self.change(at, to, Some(words.into()), facts, out);
         if accepted && wait.confirmation {
             self.allow(at, ask, &wait, updated_input.as_ref(), out);
         } else if let (false, Some(turn)) = (accepted, &mut self.turn) {
@@ -257,7 +253,7 @@ impl Writer {
         ask: &str,
         wait: &Wait,
         updated: Option<&Value>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let (Some(action), Some(turn)) = (&wait.action, &mut self.turn) else { return };
         let held = turn.held.remove(&action.id);
@@ -308,7 +304,7 @@ impl Writer {
 
     /// Tells that time to answer runs out: when half of it is over, and when a tenth is left. There is no clock here,
     /// so it is told with the next thing that happens.
-    pub(super) fn count_down(&mut self, at: At<'_>, out: &mut Vec<Value>) {
+    pub(super) fn count_down(&mut self, at: At<'_>, out: &mut Vec<Written>) {
         let Some(turn) = &mut self.turn else { return };
         let now = turn.last.max(at.origin.time);
         let mut soonest = None;
@@ -348,16 +344,16 @@ impl Wait {
 }
 
 /// What counts without an answer, and what is known about the harm. Where nobody knows, nothing is claimed.
-fn decision(ask: &Ask, gate: Option<&Gate>, fields: &mut Map<String, Value>) {
+fn decision(ask: &Ask, gate: Option<&Gate>, fields: &mut Fields) {
     let grave = gate.is_some_and(Gate::is_grave);
     let default = if ask.defaults_to_accept && !grave { "accept" } else { "reject" };
-    fields.insert("default_decision".to_owned(), json!(default));
+    fields.put("default_decision", json!(default));
     if let Some(gate) = gate {
-        fields.insert("risk_level".to_owned(), json!(gate.risk));
+        fields.put("risk_level", json!(gate.risk));
         if let Some(irreversible) = gate.irreversible {
-            fields.insert("irreversible".to_owned(), json!(irreversible));
+            fields.put("irreversible", json!(irreversible));
             let word = if irreversible { "irreversible" } else { "reversible" };
-            fields.insert("reversibility".to_owned(), json!(word));
+            fields.put("reversibility", json!(word));
         }
     }
 }

@@ -25,6 +25,12 @@ pub(super) fn producer(context: &Context) -> Value {
     Value::Object(producer)
 }
 
+/// Whether both have the same [`producer`].
+pub(super) fn same_producer(a: &Context, b: &Context) -> bool {
+    (&a.agent, &a.agent_name, &a.agent_version, &a.model)
+        == (&b.agent, &b.agent_name, &b.agent_version, &b.model)
+}
+
 /// A name for people to read.
 pub(super) fn name(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { text::for_people(text, NAME_CHARS) }
@@ -61,27 +67,45 @@ pub(super) fn tool_name(name: &str) -> String {
 /// The size of an event that every transport takes, with room for its frame.
 const EVENT_BYTES: usize = 65_000;
 
+/// What an event takes without its fields, its producer and its summaries, at most.
+const ENVELOPE_BYTES: usize = 1_024;
+
 /// What a sentence begins with may come from elsewhere: no text begins inside a character.
-pub(super) fn begin_whole(fields: &mut Map<String, Value>) {
-    for (name, value) in fields {
-        if let Value::String(text) = value
-            && name != "chunk"
-            && text.starts_with(joins)
-        {
-            *text = whole(text).into_owned();
+pub(super) fn begin_whole(text: &mut String) {
+    if !is_whole(text) {
+        *text = whole(text).into_owned();
+    }
+}
+
+pub(super) fn is_whole(text: &str) -> bool {
+    !text.starts_with(joins)
+}
+
+/// How many bytes a text takes in JSON at most: a byte is at most six.
+pub(super) fn most_text(text: &str) -> usize {
+    text.len() * 6 + 32
+}
+
+/// How many bytes a field takes in JSON at most, its name included if that is a short one.
+pub(super) fn most_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 64,
+        Value::String(text) => most_text(text),
+        Value::Array(items) => 32 + items.iter().map(most_bytes).sum::<usize>(),
+        Value::Object(fields) => {
+            32 + fields.iter().map(|(name, it)| most_text(name) + most_bytes(it)).sum::<usize>()
         }
     }
+}
+
+/// Whether an event whose fields take so many bytes is certainly short enough.
+pub(super) fn is_short(most: usize) -> bool {
+    most + ENVELOPE_BYTES < EVENT_BYTES
 }
 
 /// Brings an event down to the size that subscribers take, the longest text first; whether that was needed.
 pub(super) fn within(fields: &mut Map<String, Value>) -> bool {
     let length = |value: &Value| value.as_str().map_or(0, str::len);
-    // A byte is at most six in JSON, and nothing nested but these is ever long; shorter texts need no closer look.
-    let nested =
-        ["choices", "progress", "extensions"].iter().any(|name| fields.contains_key(*name));
-    if !nested && fields.values().map(length).sum::<usize>() * 6 < EVENT_BYTES {
-        return false;
-    }
     let mut shortened = false;
     while serde_json::to_string(fields).is_ok_and(|text| text.len() > EVENT_BYTES) {
         let texts = fields.iter_mut().filter(|(name, _)| *name != "chunk");
@@ -151,11 +175,7 @@ const JOINER: char = '\u{200d}';
 
 /// A text that begins with a whole character: a mark without a letter gets a circle to stand on.
 pub(super) fn whole(text: &str) -> Cow<'_, str> {
-    if text.starts_with(joins) {
-        Cow::Owned(format!("\u{25cc}{text}"))
-    } else {
-        Cow::Borrowed(text)
-    }
+    if is_whole(text) { Cow::Borrowed(text) } else { Cow::Owned(format!("\u{25cc}{text}")) }
 }
 
 fn joins(character: char) -> bool {

@@ -1,12 +1,14 @@
 //! Where turns begin and end, and how states are chained.
 
-use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
 
 use super::act::End;
-use super::fit::{self, object};
+use super::fit;
 use super::turn::{Turn, state};
 use super::words::{Words, seconds};
-use super::{At, Event, Facts, Writer};
+use super::{At, Event, Facts, Fields, Writer, Written};
 use crate::aaep::event::{ErrorCategory, RiskLevel};
 use crate::activity::{Ending, Status, Usage};
 use crate::limits::{AAEP_TERSE_CHARS, AAEP_TEXT_CHARS};
@@ -39,7 +41,7 @@ impl Writer {
         at: At<'_>,
         request: Option<&str>,
         summary: Option<&str>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let [session, seq, n] = self.place(at);
         let own = at.context.turn.as_deref().unwrap_or_default();
@@ -60,7 +62,10 @@ impl Writer {
             "folder",
             at.context.cwd.as_deref(),
         ));
-        let fields = request.map(|request| ("request_text".to_owned(), json!(request)));
+        let mut fields = Fields::default();
+        if let Some(request) = request {
+            fields.put("request_text", request);
+        }
         let facts = self.carry(|facts| {
             // A summary that stands in the event was the agent's own only where this says so.
             facts.must("own_words", summary.is_some());
@@ -68,8 +73,8 @@ impl Writer {
         let event = Event {
             kind: "session.started",
             urgency: "normal",
-            fields: fields.into_iter().collect(),
-            words: Some(words),
+            fields,
+            words: Some(words.into()),
             facts,
         };
         self.push(at, event, out);
@@ -77,14 +82,14 @@ impl Writer {
     }
 
     /// Opens a turn where an agent acts without having been asked anything we saw.
-    pub(super) fn open(&mut self, at: At<'_>, out: &mut Vec<Value>) {
+    pub(super) fn open(&mut self, at: At<'_>, out: &mut Vec<Written>) {
         if self.turn.is_none() {
             self.note(NoteKind::Opened, "turn");
             self.begin(at, None, None, out);
         }
     }
 
-    pub(super) fn turn_ended(&mut self, at: At<'_>, close: &Close<'_>, out: &mut Vec<Value>) {
+    pub(super) fn turn_ended(&mut self, at: At<'_>, close: &Close<'_>, out: &mut Vec<Written>) {
         if self.turn.is_none() {
             self.note(NoteKind::Dropped, "turn_ended");
         } else if matches!(close.ending, Ending::Suspended { .. }) {
@@ -96,7 +101,7 @@ impl Writer {
         }
     }
 
-    pub(super) fn end(&mut self, at: At<'_>, close: &Close<'_>, out: &mut Vec<Value>) {
+    pub(super) fn end(&mut self, at: At<'_>, close: &Close<'_>, out: &mut Vec<Written>) {
         self.close_output(at, out);
         let waiting = self.turn.as_ref().is_some_and(|turn| !turn.waits.is_empty());
         if let Some(turn) = &mut self.turn {
@@ -107,7 +112,7 @@ impl Writer {
             self.note(NoteKind::Closed, "ask");
             let words = self.about_agent("aaep.withdrawn", at);
             let facts = self.carry(|facts| facts.must("withdrawn", true));
-            self.change(at, state::THINKING, Some(words), facts, out);
+            self.change(at, state::THINKING, Some(words.into()), facts, out);
         }
         let open: Vec<String> =
             self.turn.iter().flat_map(|turn| turn.tools.keys()).cloned().collect();
@@ -134,13 +139,13 @@ impl Writer {
         });
         let (kind, urgency, fields, words) = match close.ending {
             Ending::Completed | Ending::Suspended { .. } => {
-                let mut fields = object([
+                let mut fields = Fields::of([
                     ("duration_ms", json!(took)),
                     ("tool_invocations_count", json!(calls)),
                 ]);
                 if let Some(Value::String(result)) = close.result {
                     let result = text::for_people(result, AAEP_TEXT_CHARS);
-                    fields.insert("output_summary".to_owned(), json!(result));
+                    fields.put("output_summary", json!(result));
                 }
                 let words = self.about_agent("aaep.session_completed", at);
                 ("session.completed", "normal", fields, words)
@@ -174,7 +179,7 @@ impl Writer {
             .in_own_words(close.summary)
             .and(Some(self.say("aaep.fact_took", &[("seconds", &seconds(took))])))
             .and(Some(self.say("aaep.fact_tools", &[("count", &calls.to_string())])));
-        Event { kind, urgency, fields, words: Some(words), facts }
+        Event { kind, urgency, fields, words: Some(words.into()), facts }
     }
 
     pub(super) fn state_changed(
@@ -182,7 +187,7 @@ impl Writer {
         at: At<'_>,
         to: &str,
         summary: Option<&str>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let to = text::for_people(to, 64);
         if to.trim().is_empty() {
@@ -192,7 +197,10 @@ impl Writer {
         self.open(at, out);
         let to = fit::whole(&to).into_owned();
         let own = summary.is_some_and(|summary| !summary.trim().is_empty());
-        let words = own.then(|| self.state_words(at, &to).in_own_words(summary));
+        let words = own.then(|| {
+            let words = Arc::unwrap_or_clone(self.state_words(at, &to));
+            Arc::new(words.in_own_words(summary))
+        });
         let facts = self.carry(|facts| {
             facts.must("state", true);
             facts.must("own_words", own);
@@ -206,7 +214,7 @@ impl Writer {
     }
 
     /// Goes to the state that what is open implies.
-    pub(super) fn settle(&mut self, at: At<'_>, out: &mut Vec<Value>) {
+    pub(super) fn settle(&mut self, at: At<'_>, out: &mut Vec<Written>) {
         let Some(turn) = &self.turn else { return };
         let to = if !turn.waits.is_empty() {
             state::AWAITING_INPUT
@@ -219,7 +227,13 @@ impl Writer {
     }
 
     /// Goes to a state, unless somebody is waited for: leaving that state would tell people that the wait is over.
-    pub(super) fn go(&mut self, at: At<'_>, to: &str, words: Option<Words>, out: &mut Vec<Value>) {
+    pub(super) fn go(
+        &mut self,
+        at: At<'_>,
+        to: &str,
+        words: Option<Arc<Words>>,
+        out: &mut Vec<Written>,
+    ) {
         let waits = self.turn.as_ref().is_some_and(|turn| !turn.waits.is_empty());
         if to == state::AWAITING_INPUT || !waits {
             self.change(at, to, words, Facts::default(), out);
@@ -231,16 +245,16 @@ impl Writer {
         &mut self,
         at: At<'_>,
         to: &str,
-        words: Option<Words>,
+        words: Option<Arc<Words>>,
         facts: Facts,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let Some(turn) = &mut self.turn else { return };
         if turn.state == to {
             return;
         }
         let from = std::mem::replace(&mut turn.state, to.to_owned());
-        let fields = object([("from_state", json!(from)), ("to_state", json!(to))]);
+        let fields = Fields::of([("from_state", json!(from)), ("to_state", json!(to))]);
         let urgency = if to == state::DECIDING { "normal" } else { "background" };
         // Where little should be kept in mind, a change that says nothing of its own is not announced.
         let silent =
@@ -253,38 +267,38 @@ impl Writer {
         self.push(at, Event { kind: "state.changed", urgency, fields, words, facts }, out);
     }
 
-    fn state_words(&self, at: At<'_>, to: &str) -> Words {
+    fn state_words(&mut self, at: At<'_>, to: &str) -> Arc<Words> {
         match to {
-            state::IDLE => self.about_agent("aaep.state_idle", at),
-            state::THINKING => self.about_agent("aaep.state_thinking", at),
-            state::CALLING_TOOL => self.about_agent("aaep.state_calling_tool", at),
-            state::WRITING_OUTPUT => self.about_agent("aaep.state_writing_output", at),
-            state::AWAITING_INPUT => self.about_agent("aaep.state_awaiting_input", at),
-            state::DECIDING => self.about_agent("aaep.state_deciding", at),
-            state::HANDING_OFF => self.about_agent("aaep.state_handing_off", at),
-            other => self.about_text("aaep.state_other", at, "state", other),
+            state::IDLE => self.again_about_agent("aaep.state_idle", at),
+            state::THINKING => self.again_about_agent("aaep.state_thinking", at),
+            state::CALLING_TOOL => self.again_about_agent("aaep.state_calling_tool", at),
+            state::WRITING_OUTPUT => self.again_about_agent("aaep.state_writing_output", at),
+            state::AWAITING_INPUT => self.again_about_agent("aaep.state_awaiting_input", at),
+            state::DECIDING => self.again_about_agent("aaep.state_deciding", at),
+            state::HANDING_OFF => self.again_about_agent("aaep.state_handing_off", at),
+            other => self.about_text("aaep.state_other", at, "state", other).into(),
         }
     }
 }
 
-fn errored(code: Option<&str>, category: Option<&str>) -> Map<String, Value> {
+fn errored(code: Option<&str>, category: Option<&str>) -> Fields {
     let category = category.filter(|word| ErrorCategory::WORDS.contains(word));
     let category = category.unwrap_or("unknown");
-    let mut fields = object([("error_category", json!(category))]);
+    let mut fields = Fields::of([("error_category", json!(category))]);
     if let Some(code) = code.and_then(fit::error_code) {
-        fields.insert("error_code".to_owned(), json!(code));
+        fields.put("error_code", json!(code));
     }
     fields
 }
 
-fn cancelled(by: &str, reason: Option<&str>) -> Map<String, Value> {
+fn cancelled(by: &str, reason: Option<&str>) -> Fields {
     let by = match by {
         known @ ("user" | "producer" | "timeout") => known,
         _ => "system",
     };
-    let mut fields = object([("cancelled_by", json!(by))]);
+    let mut fields = Fields::of([("cancelled_by", json!(by))]);
     if let Some(reason) = reason.and_then(fit::reason_word) {
-        fields.insert("cancellation_reason".to_owned(), json!(reason));
+        fields.put("cancellation_reason", json!(reason));
     }
     fields
 }

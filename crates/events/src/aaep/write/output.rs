@@ -3,11 +3,11 @@
 //! A piece that completes nothing is put aside and costs no more. Credentials are looked for in what is assembled, and
 //! nothing is shown while its end may still become one.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::fit::{self, object, split};
+use super::fit::{self, split};
 use super::turn::{Output, state};
-use super::{At, Event, Writer};
+use super::{At, Event, Fields, Writer, Written};
 use crate::aaep::coalesce::{Coalescer, Piece};
 use crate::aaep::event::Boundary;
 use crate::text::Redactor;
@@ -25,7 +25,7 @@ impl Writer {
         message: &str,
         said: &str,
         last: bool,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let open = self.turn.as_mut().and_then(|turn| {
             let writes = turn.state == state::WRITING_OUTPUT || !turn.waits.is_empty();
@@ -54,12 +54,12 @@ impl Writer {
     }
 
     /// A plan is an output of its own.
-    pub(super) fn planned(&mut self, at: At<'_>, plan: &str, out: &mut Vec<Value>) {
+    pub(super) fn planned(&mut self, at: At<'_>, plan: &str, out: &mut Vec<Written>) {
         self.close_output(at, out);
         self.said(at, "plan", plan, true, out);
     }
 
-    fn begin_output(&mut self, at: At<'_>, message: &str, out: &mut Vec<Value>) {
+    fn begin_output(&mut self, at: At<'_>, message: &str, out: &mut Vec<Written>) {
         self.open(at, out);
         let other = |output: &Output| output.message != message;
         if self.turn.as_ref().and_then(|turn| turn.output.as_ref()).is_some_and(other) {
@@ -84,7 +84,7 @@ impl Writer {
         }
     }
 
-    fn pieces(&mut self, at: At<'_>, pieces: Vec<Piece>, out: &mut Vec<Value>) {
+    fn pieces(&mut self, at: At<'_>, pieces: Vec<Piece>, out: &mut Vec<Written>) {
         for piece in pieces {
             let Some(output) = self.turn.as_mut().and_then(|turn| turn.output.as_mut()) else {
                 return;
@@ -97,7 +97,7 @@ impl Writer {
     }
 
     /// Sends a text that ends at a boundary; no event of it is too long.
-    fn chunks(&mut self, at: At<'_>, ready: &str, hint: &Boundary, out: &mut Vec<Value>) {
+    fn chunks(&mut self, at: At<'_>, ready: &str, hint: &Boundary, out: &mut Vec<Written>) {
         let complete = *hint == Boundary::Completion;
         let pieces = split(ready, CHUNK_CHARS);
         let count = pieces.len();
@@ -110,12 +110,12 @@ impl Writer {
         }
     }
 
-    fn chunk(&mut self, at: At<'_>, piece: &str, hint: &Boundary, out: &mut Vec<Value>) {
+    fn chunk(&mut self, at: At<'_>, piece: &str, hint: &Boundary, out: &mut Vec<Written>) {
         let Some(output) = self.turn.as_mut().and_then(|turn| turn.output.as_mut()) else {
             return;
         };
         let complete = *hint == Boundary::Completion;
-        let fields = object([
+        let fields = Fields::of([
             ("chunk", json!(piece)),
             ("position", json!(output.position)),
             ("complete", json!(complete)),
@@ -131,7 +131,7 @@ impl Writer {
     }
 
     /// Ends the output that is open, with all that was put aside.
-    pub(super) fn close_output(&mut self, at: At<'_>, out: &mut Vec<Value>) {
+    pub(super) fn close_output(&mut self, at: At<'_>, out: &mut Vec<Written>) {
         let Some(output) = self.turn.as_mut().and_then(|turn| turn.output.as_mut()) else {
             return;
         };

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::fit::{self, non_empty, object};
+use super::fit::{self, non_empty};
 use super::lifecycle::LONGEST_MS;
 use super::words::{Words, agent};
-use super::{At, Event, Facts, Writer};
+use super::{At, Event, Facts, Fields, Writer, Written};
 use crate::aaep::event::fields::is_uri;
 use crate::aaep::event::{RiskLevel, TargetKind};
 use crate::activity::{Ending, What};
@@ -24,7 +24,7 @@ const PATHS: usize = 3;
 const EXACT: u64 = 1 << 53;
 
 impl Writer {
-    pub(super) fn progressed(&mut self, at: At<'_>, what: &What, out: &mut Vec<Value>) {
+    pub(super) fn progressed(&mut self, at: At<'_>, what: &What, out: &mut Vec<Written>) {
         let What::Progressed { percent, step, total, description, eta_ms } = what else { return };
         let percent = percent.filter(|percent| percent.is_finite());
         let percent = percent.map(|percent| percent.clamp(0.0, 100.0));
@@ -60,16 +60,16 @@ impl Writer {
         if let (Some(percent), Some(turn)) = (percent, &mut self.turn) {
             turn.percent = Some((percent, turn.last.max(at.origin.time)));
         }
-        let mut fields = object([("progress", Value::Object(progress))]);
+        let mut fields = Fields::of([("progress", Value::Object(progress))]);
         if let Some(eta) = eta_ms {
-            fields.insert("eta_ms".to_owned(), json!((*eta).min(LONGEST_MS)));
+            fields.put("eta_ms", json!((*eta).min(LONGEST_MS)));
         }
         let words = self.about_text("aaep.progress", at, "progress", &told.join(" · "));
         let event = Event {
             kind: "progress.updated",
             urgency: "background",
             fields,
-            words: Some(words),
+            words: Some(words.into()),
             facts: Facts::default(),
         };
         self.push(at, event, out);
@@ -87,7 +87,7 @@ impl Writer {
     }
 
     /// What has no other word: a sentence about it.
-    pub(super) fn told(&mut self, at: At<'_>, what: &What, out: &mut Vec<Value>) {
+    pub(super) fn told(&mut self, at: At<'_>, what: &What, out: &mut Vec<Written>) {
         let Some((words, urgency)) = self.sentence(at, what) else {
             self.note(NoteKind::Dropped, "empty");
             return;
@@ -166,12 +166,13 @@ impl Writer {
         words: Words,
         urgency: &'static str,
         facts: Facts,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let whole = fit::whole(&words.normal);
         let description = json!(text::shorten(&whole, AAEP_TERSE_CHARS));
-        let fields = object([("progress", json!({ "description": description }))]);
-        let event = Event { kind: "progress.updated", urgency, fields, words: Some(words), facts };
+        let fields = Fields::of([("progress", json!({ "description": description }))]);
+        let event =
+            Event { kind: "progress.updated", urgency, fields, words: Some(words.into()), facts };
         self.push(at, event, out);
     }
 
@@ -181,7 +182,7 @@ impl Writer {
         reason: &str,
         target: Option<&str>,
         uri: Option<&str>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         self.open(at, out);
         self.close_output(at, out);
@@ -193,11 +194,11 @@ impl Writer {
         ];
         let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
         let words = self.words("aaep.handoff", &values);
-        let mut fields = object([("reason", json!(reason)), ("target_kind", json!(known))]);
+        let mut fields = Fields::of([("reason", json!(reason)), ("target_kind", json!(known))]);
         if let Some(uri) =
             uri.filter(|uri| is_uri(uri) && text::redact(uri) == **uri && uri.len() < 2_048)
         {
-            fields.insert("target_uri".to_owned(), json!(uri));
+            fields.put("target_uri", json!(uri));
         }
         let facts = self.carry(|facts| {
             if target != Some(known) {
@@ -208,7 +209,7 @@ impl Writer {
             kind: "handoff.requested",
             urgency: "critical",
             fields,
-            words: Some(words),
+            words: Some(words.into()),
             facts,
         };
         self.push(at, event, out);

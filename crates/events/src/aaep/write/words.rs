@@ -1,6 +1,6 @@
 //! Sentences from the catalogue, at three lengths.
 
-use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 use super::{At, Writer, fit};
 use crate::activity::{Action, Gate, Risk};
@@ -42,11 +42,52 @@ impl Words {
         self
     }
 
-    pub(super) fn put(self, fields: &mut Map<String, Value>) {
-        let shorten = |text: &str, limit| json!(text::shorten(text, limit));
-        fields.insert("summary_terse".to_owned(), shorten(&self.terse, AAEP_TERSE_CHARS));
-        fields.insert("summary_normal".to_owned(), shorten(&self.normal, AAEP_TEXT_CHARS));
-        fields.insert("summary_detailed".to_owned(), shorten(&self.detailed, AAEP_TEXT_CHARS));
+    /// The same, within AAEP's limits.
+    pub(super) fn fitting(self: Arc<Self>) -> Arc<Self> {
+        let limits = [AAEP_TERSE_CHARS, AAEP_TEXT_CHARS, AAEP_TEXT_CHARS];
+        let fits = |((_, text), limit)| fit::is_whole(text) && text::shorten(text, limit) == text;
+        if self.texts().into_iter().zip(limits).all(fits) {
+            return self;
+        }
+        let Self { terse, normal, detailed } = Arc::unwrap_or_clone(self);
+        let mut texts = [terse, normal, detailed];
+        for (text, limit) in texts.iter_mut().zip(limits) {
+            *text = text::shorten(text, limit).into_owned();
+            fit::begin_whole(text);
+        }
+        let [terse, normal, detailed] = texts;
+        Arc::new(Self { terse, normal, detailed })
+    }
+
+    /// The texts, and the fields that they stand in.
+    pub(super) fn texts(&self) -> [(&'static str, &str); 3] {
+        [
+            ("summary_terse", &self.terse),
+            ("summary_normal", &self.normal),
+            ("summary_detailed", &self.detailed),
+        ]
+    }
+}
+
+/// Sentences about nothing but the agent, which are the same every time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spoken {
+    agent: String,
+    sentences: Vec<(&'static str, Arc<Words>)>,
+}
+
+impl Spoken {
+    fn find(&self, key: &str, agent: &str) -> Option<Arc<Words>> {
+        let known = self.sentences.iter().find(|(known, _)| *known == key && self.agent == agent);
+        known.map(|(_, words)| Arc::clone(words))
+    }
+
+    fn keep(&mut self, key: &'static str, agent: &str, words: &Arc<Words>) {
+        if self.agent != agent {
+            agent.clone_into(&mut self.agent);
+            self.sentences.clear();
+        }
+        self.sentences.push((key, Arc::clone(words)));
     }
 }
 
@@ -69,6 +110,16 @@ impl Writer {
     /// A sentence about the agent, at three lengths.
     pub(super) fn about_agent(&self, key: &str, at: At<'_>) -> Words {
         self.words(key, &[("agent", &agent(at))])
+    }
+
+    /// A sentence about the agent that is told again and again, at three lengths.
+    pub(super) fn again_about_agent(&mut self, key: &'static str, at: At<'_>) -> Arc<Words> {
+        let agent = at.context.agent_title();
+        self.spoken.find(key, agent).unwrap_or_else(|| {
+            let words = Arc::new(self.about_agent(key, at));
+            self.spoken.keep(key, agent, &words);
+            words
+        })
     }
 
     /// A sentence about the agent and something it told, at three lengths.

@@ -15,7 +15,7 @@ fn translated(from: Protocol, to: Protocol, stream: &[Value]) -> Vec<Value> {
         told.extend(translator.message(event.to_string().as_bytes(), now).unwrap());
     }
     told.extend(translator.finish());
-    told.into_iter().map(|told| told.event).collect()
+    told.into_iter().map(|told| told.event.into_value()).collect()
 }
 
 fn back(through: Protocol, stream: &[Value]) -> Vec<Value> {
