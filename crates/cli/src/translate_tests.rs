@@ -1,6 +1,6 @@
 use banister_events::check::Checker;
 use clap::Parser;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 

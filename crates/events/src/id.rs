@@ -16,19 +16,26 @@ pub fn derive(prefix: &str, parts: &[&str]) -> String {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }
-    format!("{prefix}{}", hex(hash.finalize().get(..16).unwrap_or_default()))
+    let mut id = String::with_capacity(prefix.len() + 32);
+    id.push_str(prefix);
+    push_hex(hash.finalize().get(..16).unwrap_or_default(), &mut id);
+    id
 }
 
 /// Lower-case hex of some bytes.
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(bytes.len() * 2);
+    push_hex(bytes, &mut text);
+    text
+}
+
+fn push_hex(bytes: &[u8], text: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for byte in bytes {
         for nibble in [byte >> 4, byte & 15] {
             text.push(char::from(DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0')));
         }
     }
-    text
 }
 
 /// Keeps a foreign id where it fits `prefix` + 1 to 64 alphanumerics (AAEP's shape), derives one otherwise.

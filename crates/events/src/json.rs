@@ -182,6 +182,15 @@ impl Document<'_> {
 }
 
 /// The text that the bytes of a document are.
+/// What stands at a path such as `/content/0/style`, which has no escapes.
+/// [`serde_json::Value::pointer`] copies each step.
+pub(crate) fn at<'v>(value: &'v serde_json::Value, path: &str) -> Option<&'v serde_json::Value> {
+    path.split('/').skip(1).try_fold(value, |value, step| match value {
+        serde_json::Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        value => value.get(step),
+    })
+}
+
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, Error> {
     scan::text(bytes)
 }

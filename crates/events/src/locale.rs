@@ -60,6 +60,9 @@ impl Locale {
     /// ```
     pub fn choose<'a>(preferred: impl IntoIterator<Item = &'a str>) -> Self {
         for tag in preferred {
+            if let Some(found) = Self::exact(tag) {
+                return found;
+            }
             let mut range = tag.trim().to_ascii_lowercase().replace('_', "-");
             loop {
                 if let Some(found) = Self::exact(&range) {

@@ -28,7 +28,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 fn show(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if !text.chars().any(&hidden) {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    if text.bytes().all(plain) || !text.chars().any(&hidden) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -117,9 +118,12 @@ static SUSPECT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
+/// The shortest of it: `sk-`, `://`.
+const SUSPECT_BYTES: usize = 3;
+
 /// Whether there may be a credential in a text, or the beginning of one that has its first word.
 fn is_suspect(text: &str) -> bool {
-    SUSPECT.as_ref().is_none_or(|pattern| pattern.is_match(text))
+    text.len() >= SUSPECT_BYTES && SUSPECT.as_ref().is_none_or(|pattern| pattern.is_match(text))
 }
 
 /// Whether a character is only a part of the one before it, in any script.
@@ -154,12 +158,34 @@ pub fn redact_json(value: &Value) -> Value {
         Value::Object(fields) => fields
             .iter()
             .map(|(key, value)| {
+                if !is_suspect(key) {
+                    return (key.clone(), redact_json(value));
+                }
                 let hidden = !value.is_null() && !value.is_boolean() && names_credential(key);
                 let shown = if hidden { Value::from(REDACTED) } else { redact_json(value) };
                 (redact(key).into_owned(), shown)
             })
             .collect(),
         other => other.clone(),
+    }
+}
+
+/// [`redact_json`], of a value that nobody else needs: most has nothing to be taken out, and stays where it is.
+pub(crate) fn redacted(value: Value) -> Value {
+    match value {
+        Value::String(text) => match redact(&text) {
+            Cow::Borrowed(same) if same == text => Value::String(text),
+            clean => Value::String(clean.into_owned()),
+        },
+        Value::Array(items) => items.into_iter().map(redacted).collect(),
+        Value::Object(fields) if fields.keys().any(|key| is_suspect(key)) => {
+            redact_json(&Value::Object(fields))
+        }
+        Value::Object(mut fields) => {
+            fields.values_mut().for_each(|value| *value = redacted(value.take()));
+            Value::Object(fields)
+        }
+        other => other,
     }
 }
 
@@ -171,7 +197,7 @@ pub fn redact_json(value: &Value) -> Value {
 /// assert_eq!(shorten("abcd", 4), "abcd");
 /// ```
 pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
-    if text.chars().nth(limit).is_none() {
+    if text.len() <= limit || text.chars().nth(limit).is_none() {
         return Cow::Borrowed(text);
     }
     let mut cut: String = text.chars().take(limit.saturating_sub(1)).collect();

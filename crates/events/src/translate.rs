@@ -4,7 +4,7 @@
 //! the other protocol cannot say before. What a message is not JSON, or says nothing, is reported and the next one is
 //! read. What is lost stands in the [`Report`]: fields by the measured [`table`], the rest as the writers noted it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -64,7 +64,7 @@ pub struct Translator<'a> {
     to: Protocol,
     voice: Voice,
     parser: Parser,
-    lanes: HashMap<usize, Lane>,
+    lanes: BTreeMap<usize, Lane>,
     /// A session's own id → its lane.
     known: HashMap<String, usize>,
     /// The lane of the message before, for those that do not name their session.
@@ -73,6 +73,8 @@ pub struct Translator<'a> {
     seq: u64,
     rest: Rest<'a>,
     report: Report,
+    /// Room for the activities of one message.
+    activities: Vec<Activity>,
 }
 
 #[derive(Debug)]
@@ -126,13 +128,14 @@ impl<'a> Translator<'a> {
             to,
             voice,
             parser: Parser::default(),
-            lanes: HashMap::new(),
+            lanes: BTreeMap::new(),
             known: HashMap::new(),
             current: None,
             seen: 0,
             seq: 0,
             rest,
             report,
+            activities: Vec::new(),
         }
     }
 
@@ -164,8 +167,7 @@ impl<'a> Translator<'a> {
 
     /// The stream is over: what was held comes out, what is open is ended.
     pub fn finish(&mut self) -> Vec<Told> {
-        let mut lanes: Vec<usize> = self.lanes.keys().copied().collect();
-        lanes.sort_unstable();
+        let lanes: Vec<usize> = self.lanes.keys().copied().collect();
         lanes.into_iter().flat_map(|lane| self.end(lane)).collect()
     }
 
@@ -221,11 +223,13 @@ impl<'a> Translator<'a> {
         };
         let time = agui::read::time(event);
         self.notice(lane, event);
-        let mut activities = Vec::new();
+        let mut activities = std::mem::take(&mut self.activities);
         if let Some((Reader::Agui(reader), origin)) = self.reader(lane, time, now) {
             reader.read(event, &origin, &mut activities);
         }
         told.extend(self.write(lane, &activities));
+        activities.clear();
+        self.activities = activities;
         told
     }
 
@@ -237,12 +241,13 @@ impl<'a> Translator<'a> {
         let Some(session) = aaep::read::session(event) else {
             return self.everywhere(event, time, now);
         };
-        let agent = event.pointer("/producer/agent_id").and_then(Value::as_str).unwrap_or_default();
+        let agent =
+            json::at(event, "/producer/agent_id").and_then(Value::as_str).unwrap_or_default();
         let (lane, mut told) = if let Some(lane) = self.known.get(&session) {
             (*lane, Vec::new())
         } else {
             let free = |(_, lane): &(&usize, &Lane)| lane.key == agent && !lane.writer.is_open();
-            let free = self.lanes.iter().filter(free).map(|(number, _)| *number).min();
+            let free = self.lanes.iter().find(free).map(|(number, _)| *number);
             let lane = free.map(|lane| (lane, Vec::new()));
             let (lane, told) = lane.unwrap_or_else(|| self.open(&session, agent));
             // The session that was here is over: nothing more is said of it.
@@ -263,7 +268,8 @@ impl<'a> Translator<'a> {
         let time = aep::read::time(event);
         match aep::read::session(event) {
             Some(session) => {
-                let slug = event.pointer("/agent/slug").and_then(Value::as_str).unwrap_or_default();
+                let slug =
+                    json::at(event, "/agent/slug").and_then(Value::as_str).unwrap_or_default();
                 let (lane, mut told) = self.lane(&format!("{slug}\n{session}"));
                 self.notice(lane, view);
                 told.extend(self.take(lane, event, time, now));
@@ -318,8 +324,7 @@ impl<'a> Translator<'a> {
 
     /// For what names no session: only the session that it belongs to makes anything of it.
     fn everywhere(&mut self, event: &Value, time: Option<Timestamp>, now: Timestamp) -> Vec<Told> {
-        let mut lanes: Vec<usize> = self.lanes.keys().copied().collect();
-        lanes.sort_unstable();
+        let lanes: Vec<usize> = self.lanes.keys().copied().collect();
         let told: Vec<Told> =
             lanes.into_iter().flat_map(|lane| self.take(lane, event, time, now)).collect();
         if told.is_empty() {
@@ -413,7 +418,9 @@ impl<'a> Translator<'a> {
         let reader = match self.source {
             Source::Protocol(Protocol::Aaep) => Reader::Aaep(aaep::read::Reader::trusting()),
             Source::Protocol(Protocol::Agui) => {
-                Reader::Agui(Box::new(agui::read::Reader::trusting()))
+                let reader = agui::read::Reader::trusting();
+                let brief = self.to == Protocol::Aaep;
+                Reader::Agui(Box::new(if brief { reader.briefly() } else { reader }))
             }
             Source::Protocol(Protocol::Aep) => Reader::Aep(aep::read::Reader::trusting()),
             // Its events are made here, by a mapping: nothing in them came from elsewhere.

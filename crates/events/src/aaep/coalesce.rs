@@ -160,23 +160,28 @@ impl Coalescer {
     }
 
     /// Takes as much of the text as certainly ends nothing; gives the rest of it. This is [`Coalescer::step`] for many
-    /// characters at once: most text is letters of ASCII with single spaces between them.
+    /// characters at once: most text is letters with single spaces between them.
     fn pass<'t>(&mut self, text: &'t str) -> &'t str {
         let Place { gap, ended: None, open: None, run: None } = self.at else { return text };
         if self.unit == Unit::Word || gap.is_some_and(|gap| gap.breaks > 0) {
             return text;
         }
-        let room = HELD_CHARS.saturating_sub(self.chars);
-        let is_plain =
-            |&byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'.' | b'!' | b'?');
-        let count = text.bytes().take(room).take_while(is_plain).count();
-        let Some((passed, rest)) = text.split_at_checked(count) else { return text };
-        if let Some(last) = passed.bytes().last() {
-            let spaced = last == b' ' && matches!(self.unit, Unit::Sentence | Unit::Paragraph);
+        let mut passed = 0;
+        let mut last = None;
+        for character in text.chars().take(HELD_CHARS.saturating_sub(self.chars)) {
+            if !ends::is_plain(character) {
+                break;
+            }
+            passed += character.len_utf8();
+            self.chars += 1;
+            last = Some(character);
+        }
+        let Some((passed, rest)) = text.split_at_checked(passed) else { return text };
+        if let Some(last) = last {
+            let spaced = last == ' ' && matches!(self.unit, Unit::Sentence | Unit::Paragraph);
             self.at.gap = spaced.then(Gap::default);
         }
         self.held.push_str(passed);
-        self.chars += count;
         rest
     }
 

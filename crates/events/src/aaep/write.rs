@@ -292,14 +292,14 @@ impl Writer {
     }
 
     /// What ids are derived from: the place in the record, and the number of the event there.
-    fn place(&self, at: At<'_>) -> [String; 3] {
-        [at.origin.session.to_string(), at.origin.seq.to_string(), self.n.to_string()]
+    fn place<'a>(&self, at: At<'a>) -> (&'a str, String, String) {
+        (&at.origin.session, at.origin.seq.to_string(), self.n.to_string())
     }
 
     fn push(&mut self, at: At<'_>, event: Event, out: &mut Vec<Written>) {
         let Event { kind, urgency, fields, words, mut facts } = event;
         self.carry_context(at, &mut facts);
-        let [session, seq, n] = self.place(at);
+        let (session, seq, n) = self.place(at);
         let Some(begin) = self.begin_of(at) else { return };
         let Some(turn) = self.turn.as_mut() else { return };
         self.n += 1;
@@ -310,7 +310,7 @@ impl Writer {
         let (event, shortened) = Written::new(Parts {
             begin,
             kind,
-            id: id::derive("evt_", &["aaep", &session, &seq, &n]),
+            id: id::derive("evt_", &["aaep", session, &seq, &n]),
             sequence,
             time: turn.last,
             urgency,

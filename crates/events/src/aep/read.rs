@@ -26,6 +26,7 @@ use crate::activity::{
     Action, ActionKind, Activity, Context, Ending, Gate, Origin, Role, Status, What,
 };
 use crate::event::Protocol;
+use crate::json;
 
 mod ask;
 mod question;
@@ -340,7 +341,7 @@ pub fn action(event: &Value) -> Option<Action> {
         tool: tool.unwrap_or_else(|| "unknown".to_owned()),
         server: owned(event, "/server/name"),
         original_name: owned(event, "/tool/original_name"),
-        input: event.pointer("/action/input").cloned(),
+        input: json::at(event, "/action/input").cloned(),
         rationale: owned(event, "/action/rationale"),
     })
 }
@@ -359,7 +360,7 @@ fn ended(event: &Value, kind: Type) -> Option<What> {
         id: action.id,
         tool: action.tool,
         status,
-        output: event.pointer("/action/output").cloned(),
+        output: json::at(event, "/action/output").cloned(),
         error: error.or_else(|| owned(event, "/action/error/code")),
         duration_ms: count(event, "duration_ms"),
     })
@@ -391,7 +392,7 @@ fn content(event: &Value, kinds: &[&str]) -> Option<String> {
 }
 
 fn text<'a>(event: &'a Value, pointer: &str) -> Option<&'a str> {
-    event.pointer(pointer).and_then(Value::as_str)
+    json::at(event, pointer).and_then(Value::as_str)
 }
 
 fn owned(event: &Value, pointer: &str) -> Option<String> {

@@ -44,6 +44,9 @@ const ARGUMENT_BYTES: usize = 4 * MESSAGE_BYTES;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Reader {
     trusts: bool,
+    /// Whether nobody asks for the content of what AAEP has no word for.
+    #[serde(default)]
+    brief: bool,
     thread: Option<String>,
     run: Option<String>,
     turn: Turn,
@@ -107,6 +110,12 @@ impl Reader {
     /// A reader of streams that Banister wrote or recorded itself.
     pub fn trusting() -> Self {
         Self { trusts: true, ..Self::default() }
+    }
+
+    /// A reader for a writer of AAEP, which tells that there were thoughts, drafts, cards and shared state, if anything:
+    /// they come without their content.
+    pub fn briefly(self) -> Self {
+        Self { brief: true, ..self }
     }
 
     /// Appends the activities of one event, or of the input of a run.
@@ -200,7 +209,7 @@ impl Reader {
             Item::Reasoning => {
                 let owner = self.thoughts.get(id).map_or(tag, |owner| owner.as_deref());
                 let context = self.contexts.of(owner, self.thread.as_ref(), self.run.as_ref());
-                let (message, text) = (id.to_owned(), delta.to_owned());
+                let (message, text) = (self.content(id), self.content(delta));
                 sink.push(context, What::Thought { message, text, last: false });
             }
             Item::Tool => {
@@ -211,14 +220,11 @@ impl Reader {
                     self.argument_bytes += delta.len();
                     call.arguments.push_str(delta);
                 }
-                let what = What::ActionDrafted {
-                    id: id.to_owned(),
-                    tool: call.tool.clone(),
-                    delta: delta.to_owned(),
-                };
                 let owner = call.owner.as_deref();
                 let context = self.contexts.of(owner, self.thread.as_ref(), self.run.as_ref());
-                sink.push(context, what);
+                let tool = if self.brief { String::new() } else { call.tool.clone() };
+                let (id, delta) = (self.content(id), self.content(delta));
+                sink.push(context, What::ActionDrafted { id, tool, delta });
             }
             Item::Span => {}
         }
@@ -307,6 +313,11 @@ impl Reader {
             Item::Span => return,
         };
         self.tell(owner.as_deref(), what, sink);
+    }
+
+    /// A text that is left out where nobody asks for it.
+    fn content(&self, text: &str) -> String {
+        if self.brief { String::new() } else { text.to_owned() }
     }
 
     /// Tells of a message that began and of which nothing was told.

@@ -27,8 +27,10 @@ pub struct Report {
     pub events: u64,
     /// The protocol that was read, and whether facts travel along.
     read: Option<(Protocol, bool)>,
-    /// The types that came.
-    types: BTreeMap<&'static str, Fields>,
+    /// The types that came, by name.
+    types: Vec<(&'static str, Fields)>,
+    /// The place of the type that came last: it is likely to come again.
+    recent: usize,
     unknown: BTreeMap<(String, String), u64>,
     notes: BTreeMap<Note, u64>,
     more: u64,
@@ -39,9 +41,9 @@ pub struct Report {
 /// The fields of one type.
 #[derive(Debug, Default)]
 struct Fields {
-    /// What stands at the top level.
-    known: Vec<&'static str>,
-    /// What is lost, by its path, and how often that was.
+    /// What stands at the top level, and the places in `lost` of what is lost in it.
+    known: Vec<(&'static str, Vec<usize>)>,
+    /// What is lost: its path, the steps of it below the top level, and how often it was there.
     lost: Vec<(&'static str, Vec<&'static str>, u64)>,
 }
 
@@ -57,7 +59,8 @@ impl Report {
             messages: 0,
             events: 0,
             read,
-            types: BTreeMap::new(),
+            types: Vec::new(),
+            recent: 0,
             unknown: BTreeMap::new(),
             notes: BTreeMap::new(),
             more: 0,
@@ -68,21 +71,33 @@ impl Report {
 
     /// Counts the fields of an event that its translation does not tell.
     pub(super) fn count(&mut self, kind: &str, event: View<'_>) {
-        if !self.types.contains_key(kind)
-            && let Some((from, carries)) = self.read
-            && let Some((kind, row)) = Table::builtin().entry(from, kind, self.to)
-        {
-            self.types.insert(kind, Fields::of(row, carries));
+        if self.types.get(self.recent).is_none_or(|(known, _)| *known != kind) {
+            self.recent = match self.types.binary_search_by_key(&kind, |(known, _)| *known) {
+                Ok(at) => at,
+                Err(at) => {
+                    let Some((from, carries)) = self.read else { return };
+                    let row = Table::builtin().entry(from, kind, self.to);
+                    let Some((kind, row)) = row else { return };
+                    self.types.insert(at, (kind, Fields::of(row, carries)));
+                    at
+                }
+            };
         }
-        let Some(fields) = self.types.get_mut(kind) else { return };
-        for (_, path, count) in &mut fields.lost {
-            if present(event, path) {
-                *count += 1;
-            }
-        }
-        for (name, _) in event.entries() {
-            let known = fields.known.iter().any(|known| name.is(known));
-            if !known && self.unknown.len() < KINDS {
+        let Some((_, fields)) = self.types.get_mut(self.recent) else { return };
+        for (name, value) in event.entries() {
+            let is_it = |known: &&(&str, Vec<usize>)| match name.plain() {
+                Some(name) => name == known.0.as_bytes(),
+                None => name.is(known.0),
+            };
+            if let Some((_, lost)) = fields.known.iter().find(is_it) {
+                for at in lost {
+                    if let Some((_, path, count)) = fields.lost.get_mut(*at)
+                        && present(value, path)
+                    {
+                        *count += 1;
+                    }
+                }
+            } else if self.unknown.len() < KINDS {
                 let name = format!("/{}", name.as_str().unwrap_or_default());
                 *self.unknown.entry((kind.to_owned(), name)).or_default() += 1;
             }
@@ -190,15 +205,20 @@ pub(super) fn kind(event: View<'_>) -> Cow<'_, str> {
 
 impl Fields {
     fn of(row: &'static Row, carries: bool) -> Self {
-        let mut known: Vec<&str> =
-            row.fields.keys().filter_map(|path| path.split('/').nth(1)).collect();
-        known.dedup();
-        known.extend(WIRE);
         let is_lost =
             |path: &String, fate: Fate| fate == Fate::Lost || !carries && row.rest.contains(path);
         let lost = row.fields.iter().filter(|(path, fate)| is_lost(path, **fate));
-        let lost =
-            lost.map(|(path, _)| (path.as_str(), path.split('/').skip(1).collect(), 0)).collect();
+        let lost: Vec<(&str, Vec<&str>, u64)> =
+            lost.map(|(path, _)| (path.as_str(), path.split('/').skip(2).collect(), 0)).collect();
+        let top = |path: &'static str| path.split('/').nth(1);
+        let mut names: Vec<&str> = row.fields.keys().filter_map(|path| top(path)).collect();
+        names.dedup();
+        names.extend(WIRE);
+        let inside = |name: &str| {
+            let lost = lost.iter().enumerate().filter(|(_, (path, _, _))| top(path) == Some(name));
+            lost.map(|(at, _)| at).collect()
+        };
+        let known = names.into_iter().map(|name| (name, inside(name))).collect();
         Self { known, lost }
     }
 }

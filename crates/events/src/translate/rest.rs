@@ -52,7 +52,7 @@ impl<'t> Rest<'t> {
         if fields.is_empty() {
             return None;
         }
-        let mut fields = text::redact_json(&Value::Object(fields));
+        let mut fields = text::redacted(Value::Object(fields));
         silence(&mut fields);
         prune(&mut fields, DEPTH);
         let fits = fields.to_string().len() <= BYTES;
@@ -165,7 +165,7 @@ impl Waiting {
         let is_its_own = source.get("protocol").is_some_and(|protocol| protocol.is(to.name()));
         let kind = source.get("type").and_then(View::as_str);
         if let (true, Some(kind), Some(fields)) = (is_its_own, kind, source.get("fields")) {
-            let mut fields = text::redact_json(&fields.to_value());
+            let mut fields = text::redacted(fields.to_value());
             silence(&mut fields);
             self.0.push((kind.into_owned(), fields));
             if self.0.len() > WAITING {

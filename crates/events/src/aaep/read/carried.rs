@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::text;
 use crate::activity::{Action, ActionKind, Decision, Gate, What};
+use crate::json;
 
 /// The facts of one event; none for a reader that trusts nothing.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +13,7 @@ pub(super) struct Carried<'a>(Option<&'a Value>);
 
 impl<'a> Carried<'a> {
     pub(super) fn of(event: &'a Value, trusts: bool) -> Self {
-        Self(event.pointer("/extensions/banister").filter(|facts| trusts && facts.is_object()))
+        Self(json::at(event, "/extensions/banister").filter(|facts| trusts && facts.is_object()))
     }
 
     pub(super) fn get(self, name: &str) -> Option<&'a Value> {

@@ -94,9 +94,10 @@ impl Writer {
         let grave = gate.is_some_and(Gate::is_grave);
         let unasked = consent == Consent::Unasked && grave;
         let call = self.call(at, action);
+        let subject = action.subject();
         let mut fields = Fields::of([
             ("tool", json!(call.tool)),
-            ("args_summary", json!(text::for_people(&action.subject(), AAEP_TEXT_CHARS))),
+            ("args_summary", json!(text::for_people(&subject, AAEP_TEXT_CHARS))),
         ]);
         let mut facts = self.carry(|facts| {
             facts.action(action);
@@ -131,7 +132,7 @@ impl Writer {
             }
         }
         fields.put("tool_call_id", json!(call.id));
-        let bare = action.subject().trim().is_empty();
+        let bare = subject.trim().is_empty();
         let key = match consent {
             Consent::Refused => "aaep.ran_although_refused",
             Consent::Unasked if unasked => "aaep.tool_unconfirmed",
@@ -154,8 +155,8 @@ impl Writer {
 
     /// The call's own id if it is new and has AAEP's shape, else one derived from its place.
     fn call(&mut self, at: At<'_>, action: &Action) -> Call {
-        let [session, seq, n] = self.place(at);
-        let parts = ["aaep", &session, &seq, &n, &action.id];
+        let (session, seq, n) = self.place(at);
+        let parts = ["aaep", session, &seq, &n, &action.id];
         let id = match &mut self.turn {
             Some(turn) => turn.call_ids.take("call_", &action.id, &parts),
             None => crate::id::derive("call_", &parts),

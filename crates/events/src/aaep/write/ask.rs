@@ -91,9 +91,9 @@ impl Writer {
 
     /// The ask's own token if it is new and has AAEP's shape, else one derived from it, else one from its place.
     fn token(&mut self, at: At<'_>, ask: &Ask) -> String {
-        let [session, seq, n] = self.place(at);
+        let (session, seq, n) = self.place(at);
         let own = id::conform("rpl_", &ask.token);
-        let token = self.tokens.take("rpl_", &own, &["aaep", &session, &seq, &n, &ask.id]);
+        let token = self.tokens.take("rpl_", &own, &["aaep", session, &seq, &n, &ask.id]);
         if token != own {
             self.notes.add(NoteKind::Renamed, ask.token.as_str());
         }

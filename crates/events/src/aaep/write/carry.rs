@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{At, Writer};
+use super::{At, Writer, fit};
 use crate::activity::{Action, ActionKind, Context, Gate};
 use crate::text;
 
@@ -34,7 +34,7 @@ impl Facts {
         if self.0.is_empty() {
             return None;
         }
-        Some(json!({ "banister": text::redact_json(&Value::Object(self.0)) }))
+        Some(json!({ "banister": text::redacted(Value::Object(self.0)) }))
     }
 
     /// A value that is small enough to travel.
@@ -81,7 +81,11 @@ impl Facts {
 
 /// Whether a value is small and flat enough to travel, and comes back as it went.
 fn travels(value: &Value) -> bool {
-    fits(value, DEPTH) && serde_json::to_string(value).is_ok_and(|text| text.len() <= VALUE_BYTES)
+    let is_small = || {
+        fit::most_bytes(value) <= VALUE_BYTES
+            || serde_json::to_string(value).is_ok_and(|text| text.len() <= VALUE_BYTES)
+    };
+    fits(value, DEPTH) && is_small()
 }
 
 fn fits(value: &Value, depth: usize) -> bool {

@@ -43,9 +43,9 @@ impl Writer {
         summary: Option<&str>,
         out: &mut Vec<Written>,
     ) {
-        let [session, seq, n] = self.place(at);
+        let (session, seq, n) = self.place(at);
         let own = at.context.turn.as_deref().unwrap_or_default();
-        let id = self.sessions.take("sess_", own, &["aaep", &session, &seq, &n]);
+        let id = self.sessions.take("sess_", own, &["aaep", session, &seq, &n]);
         self.turn = Some(Turn::new(id, at.origin.time));
         self.carried = None;
         let request = request.map(|request| text::for_people(request, AAEP_TEXT_CHARS));

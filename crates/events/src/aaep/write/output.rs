@@ -66,11 +66,11 @@ impl Writer {
             self.close_output(at, out);
         }
         self.go(at, state::WRITING_OUTPUT, None, out);
-        let [session, seq, n] = self.place(at);
+        let (session, seq, n) = self.place(at);
         let boundaries = &self.voice.boundaries;
         let Some(turn) = &mut self.turn else { return };
         if turn.output.is_none() {
-            let parts = ["aaep", &session, &seq, &n];
+            let parts = ["aaep", session, &seq, &n];
             let id = turn.output_ids.take("out_", message, &parts);
             turn.output = Some(Output {
                 message: message.to_owned(),

@@ -17,7 +17,7 @@ pub struct Written(Form);
 
 #[derive(Debug, Clone)]
 enum Form {
-    Parts(Parts),
+    Parts(Box<Parts>),
     /// It was too long, and was looked into.
     Shortened(Map<String, Value>),
 }
@@ -100,13 +100,13 @@ impl Written {
         let values = parts.fields.0.iter().map(|(_, value)| value).chain(&parts.extensions);
         let values: usize = values.map(fit::most_bytes).sum();
         if fit::is_short(texts + values + parts.begin.json.iter().map(String::len).sum::<usize>()) {
-            return (Self(Form::Parts(parts)), false);
+            return (Self(Form::Parts(parts.into())), false);
         }
         let mut fields = parts.clone().into_map();
         if fit::within(&mut fields) {
             (Self(Form::Shortened(fields)), true)
         } else {
-            (Self(Form::Parts(parts)), false)
+            (Self(Form::Parts(parts.into())), false)
         }
     }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Moment, Reader, SUBAGENTS, content, count, owned, text};
 use crate::activity::{Ending, Usage, What};
+use crate::json;
 
 /// The end of a turn.
 pub(super) fn ended(moment: Moment<'_>, ending: Ending) -> What {
@@ -74,7 +75,7 @@ pub(super) fn usage(moment: Moment<'_>) -> Option<Usage> {
 /// What changed: the roots, else the one folder that is named.
 pub(super) fn workspace_changed(moment: Moment<'_>) -> What {
     let event = moment.event;
-    let roots = event.pointer("/workspace/roots").and_then(Value::as_array);
+    let roots = json::at(event, "/workspace/roots").and_then(Value::as_array);
     let mut paths: Vec<String> =
         roots.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
     if paths.is_empty() {

@@ -26,10 +26,10 @@ impl Reader {
             Type::StepStarted => owned("stepName").map(|name| What::StepStarted { name }),
             Type::StepFinished => owned("stepName").map(|name| What::StepEnded { name }),
             Type::StateSnapshot => {
-                event.get("snapshot").map(|state| What::StateSet { state: state.to_value() })
+                event.get("snapshot").map(|state| What::StateSet { state: self.value(state) })
             }
             Type::StateDelta => {
-                event.get("delta").map(|patch| What::StatePatched { patch: patch.to_value() })
+                event.get("delta").map(|patch| What::StatePatched { patch: self.value(patch) })
             }
             Type::MessagesSnapshot => self.messages(event),
             Type::SubagentStarted => {
@@ -54,6 +54,11 @@ impl Reader {
         if let Some(what) = what {
             self.tell(tag.as_deref(), what, sink);
         }
+    }
+
+    /// A value that is left out where nobody asks for it.
+    fn value(&self, value: View<'_>) -> Value {
+        if self.brief { Value::Null } else { value.to_value() }
     }
 
     fn subagent_ended(&mut self, kind: Type, id: &str, event: View<'_>, sink: &mut Sink<'_>) {
@@ -106,7 +111,7 @@ impl Reader {
             What::CardShown { id: id.clone(), kind: card, content, replace }
         } else {
             let Some(patch) = event.get("patch") else { return };
-            What::CardPatched { id: id.clone(), kind: card, patch: patch.to_value() }
+            What::CardPatched { id: id.clone(), kind: card, patch: self.value(patch) }
         };
         self.tell_detail(kind, ("messageId", &id), Map::new(), metadata, sink);
         self.tell(tag.as_deref(), what, sink);
