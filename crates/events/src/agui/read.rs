@@ -114,6 +114,7 @@ impl Reader {
 
     /// A reader for a writer of AAEP, which tells that there were thoughts, drafts, cards and shared state, if anything:
     /// they come without their content.
+    #[must_use]
     pub fn briefly(self) -> Self {
         Self { brief: true, ..self }
     }

@@ -50,8 +50,8 @@ pub(super) fn is_stop(character: char) -> bool {
 pub(super) fn is_plain(character: char) -> bool {
     match character {
         '.' | '!' | '?' => false,
-        ' '..='~' => true,
-        '\u{c0}'..='\u{24f}'
+        ' '..='~'
+        | '\u{c0}'..='\u{24f}'
         | '\u{391}'..='\u{481}'
         | '\u{620}'..='\u{64a}'
         | '\u{2010}'..='\u{201f}'

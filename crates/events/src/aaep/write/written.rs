@@ -179,7 +179,7 @@ impl Parts {
         let [session, producer, verbosity, hints] = &self.begin.json;
         match self.extensions {
             Some(_) => {
-                put(&[r#"{"@context":[""#, CONTEXT, r#"",""#, EXTENSION_CONTEXT, r#""]"#], out)
+                put(&[r#"{"@context":[""#, CONTEXT, r#"",""#, EXTENSION_CONTEXT, r#""]"#], out);
             }
             None => put(&[r#"{"@context":""#, CONTEXT, r#"""#], out),
         }
