@@ -131,6 +131,7 @@ mod tests {
             gate: None,
             prev: [0; 32],
             hash: [0; 32],
+            captured: banister_journal::Captured::default(),
         })
     }
 

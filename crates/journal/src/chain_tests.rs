@@ -18,6 +18,7 @@ fn plain() -> Link<'static> {
         findings: None,
         gate: None,
         prev: START,
+        kept: Kept::FULL,
     }
 }
 
@@ -47,10 +48,21 @@ fn the_hash_is_that_of_the_documented_layout() {
         findings: Some("[]"),
         gate: Some(r#"{"risk":"high"}"#),
         prev: first,
+        kept: Kept::FULL,
     };
     assert_eq!(
         hex(full.hash()),
         "dd1ccdd00424e8b4d060f531eb5832964ec58d5818b75ad94a7ed03071fea38b"
+    );
+}
+
+/// Made in the same way.
+#[test]
+fn the_hash_of_what_was_not_kept_in_full_is_that_of_the_documented_layout() {
+    let kept = Kept { level: "redacted", digest: Some([5; 32]), commitment: None };
+    assert_eq!(
+        hex(Link { kept, ..plain() }.hash()),
+        "3a055e6f581453ce8d971ac968c180dc7dc888ccd81fb011ae34538304b083af"
     );
 }
 
@@ -76,6 +88,10 @@ fn every_field_counts_and_none_runs_into_the_next() {
         Link { findings: Some("[]"), ..plain() },
         Link { gate: Some("[]"), ..plain() },
         Link { prev: [1; 32], ..plain() },
+        Link { kept: Kept { level: "none", ..Kept::FULL }, ..plain() },
+        Link { kept: Kept { level: "metadata", ..Kept::FULL }, ..plain() },
+        Link { kept: Kept { digest: Some([1; 32]), ..Kept::FULL }, ..plain() },
+        Link { kept: Kept { commitment: Some([1; 32]), ..Kept::FULL }, ..plain() },
     ];
     let hashes: std::collections::HashSet<_> = links.iter().map(Link::hash).collect();
     assert_eq!(hashes.len(), links.len());

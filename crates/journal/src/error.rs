@@ -58,6 +58,37 @@ pub enum Error {
         /// The sender's id of the message.
         event_id: String,
     },
+    /// A search that means nothing.
+    #[error("the search cannot be made: {message}")]
+    Query {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Something that was given or stored as a checkpoint is none.
+    #[error("not a checkpoint: {message}")]
+    BadCheckpoint {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A file that should hold a key does not.
+    #[error("{} is not a key: it should hold 64 hex digits; move it away to have a new one made", path.display())]
+    BadKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The operating system gave no random numbers.
+    #[error("no random numbers from the system: {0}")]
+    Random(String),
+    /// The file has an older layout, and only a gateway brings it to the newest.
+    #[error("{} has the older layout {found}; start a gateway once to bring it to layout {known}", path.display())]
+    Older {
+        /// The journal's file.
+        path: PathBuf,
+        /// The layout the file has.
+        found: i64,
+        /// The newest layout this version knows.
+        known: i64,
+    },
     /// A stored record cannot be read; `verify` tells more.
     #[error("record {position} is damaged: {column} cannot be read")]
     Damaged {

@@ -10,15 +10,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use jiff::Timestamp;
 use rusqlite::Connection;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use crate::capture::Entry;
+use crate::checkpoint::{self, Checkpoint};
+use crate::key::SigningKey;
 use crate::prepared::Prepared;
+use crate::prune::{self, Plan, Pruned, Retention, Stage, Step};
 use crate::read::Readers;
-use crate::record::{Appended, Draft, Durability, Kind, Record, SessionRow};
-use crate::sqlite::Lock;
-use crate::verify::{self, Report};
-use crate::writer::{Job, Writer};
+use crate::record::{Appended, Durability, Head, Kind, Record, SessionRow};
+use crate::search::{self, Indexed, Page, Query};
+use crate::sqlite::{Lock, signed};
+use crate::verify::{self, Evidence, Report};
+use crate::writer::{Job, Work, Writer};
 use crate::{Error, sqlite};
 
 /// The queue is measured in shares of this many bytes, so that neither many batches nor large ones fill the memory.
@@ -26,6 +32,9 @@ const SHARE_BYTES: usize = 16 * 1024;
 
 /// How many shares the queue has; a batch takes at least one.
 const SHARES: usize = 4096;
+
+/// How many pages one step gives back to the file system, and how many such steps one pruning makes.
+const SHRINK: (u32, usize) = (1024, 64);
 
 /// The durable record.
 #[derive(Clone, Debug)]
@@ -35,10 +44,11 @@ pub struct Journal {
 
 #[derive(Debug)]
 struct Inner {
-    jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<Work>>,
     room: Arc<Semaphore>,
     writer: Option<JoinHandle<()>>,
     head: Arc<AtomicU64>,
+    pruned: Arc<AtomicU64>,
     epoch: String,
     readers: Readers,
     // Last, so that it is given up when nothing of the file is open any more.
@@ -63,6 +73,7 @@ impl Journal {
             connection
                 .query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0))?;
         let head = Arc::new(AtomicU64::new(0));
+        let pruned = Arc::new(AtomicU64::new(prune::highest(&connection)?));
         let writer = Writer::new(connection, Arc::clone(&head))?;
         let (jobs, queue) = sync_channel(SHARES);
         let writer = thread::Builder::new()
@@ -74,6 +85,7 @@ impl Journal {
             room: Arc::new(Semaphore::new(SHARES)),
             writer: Some(writer),
             head,
+            pruned,
             epoch,
             readers: Readers::new(lock.path.clone()),
             _lock: lock,
@@ -86,16 +98,123 @@ impl Journal {
     /// The drafts stand together in the journal, in the order given; batches that one task appends one after another
     /// keep their order. Waits when the queue is full. If the future is dropped, the batch may or may not be
     /// recorded. No runtime is needed to poll it.
-    pub async fn append(
+    pub async fn append<E: Into<Entry>>(
         &self,
-        drafts: Vec<Draft>,
+        entries: Vec<E>,
         durability: Durability,
     ) -> Result<Appended, Error> {
-        if drafts.is_empty() {
+        if entries.is_empty() {
             return Ok(Appended::Recorded(Vec::new()));
         }
-        let batch = drafts.into_iter().map(Prepared::new).collect::<Result<Vec<_>, _>>()?;
+        let prepare = |entry: E| Prepared::new(entry.into());
+        let batch = entries.into_iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
         let bytes = batch.iter().map(Prepared::bytes).sum::<usize>();
+        let room = self.room(bytes).await?;
+        let (reply, answer) = oneshot::channel();
+        self.send(Work::Append(Job { batch, index: Vec::new(), durability, reply, room }))?;
+        answer.await.map_err(|_| Error::Stopped)?
+    }
+
+    /// Makes texts findable that lead to records which are there already. They go into the same commit as what others
+    /// append meanwhile. Texts longer than 256 KiB are found by their beginning.
+    pub async fn index(&self, rows: Vec<Indexed>, durability: Durability) -> Result<(), Error> {
+        let index: Vec<_> = rows.into_iter().map(search::split).collect();
+        let bytes = index.iter().map(|row| row.title.len() + row.text.len()).sum();
+        let room = self.room(bytes).await?;
+        let (reply, answer) = oneshot::channel();
+        self.send(Work::Append(Job { batch: Vec::new(), index, durability, reply, room }))?;
+        answer.await.map_err(|_| Error::Stopped)?.map(drop)
+    }
+
+    /// Empties the search index, so that it can be made again from the records.
+    pub async fn clear_index(&self) -> Result<(), Error> {
+        self.own(|writer| writer.own(|transaction| search::clear(transaction))).await
+    }
+
+    /// Removes the exact bytes that were held for asks that are closed now. What is left is the record as it was chained.
+    /// Gives how many there were; those without any are passed over.
+    pub async fn settle(&self, positions: Vec<u64>) -> Result<u64, Error> {
+        self.own(move |writer| {
+            writer.own(|transaction| {
+                let mut statement =
+                    transaction.prepare_cached("DELETE FROM held WHERE position = ?1")?;
+                let mut removed = 0;
+                for position in positions {
+                    removed += statement.execute([signed(position)])? as u64;
+                }
+                Ok(removed)
+            })
+        })
+        .await
+    }
+
+    /// Signs where the chains stand, as far as they have changed since the last time; nothing if they have not. More
+    /// than one where one would be too large.
+    pub async fn checkpoint(
+        &self,
+        key: &SigningKey,
+        now: Timestamp,
+    ) -> Result<Vec<Checkpoint>, Error> {
+        let key = key.clone();
+        self.own(move |writer| {
+            writer.own(|transaction| checkpoint::add(transaction, &key, now, Vec::new()))
+        })
+        .await
+    }
+
+    /// Removes what may go, in steps between which others write, and lets the file shrink. Each step is signed as it is
+    /// committed: see [`crate::prune`].
+    pub async fn prune(
+        &self,
+        retention: Retention,
+        key: &SigningKey,
+        now: Timestamp,
+    ) -> Result<Pruned, Error> {
+        let plan = Arc::new(Plan { retention, key: key.clone(), now });
+        let mut stage = Stage::Age(String::new());
+        let mut all = Pruned::default();
+        while !matches!(stage, Stage::Done) {
+            let finder = Arc::clone(&plan);
+            let look = move |writer: &mut Writer| writer.look(|file| finder.find(file, stage));
+            let Step { cuts, reason, next } = self.own(look).await?;
+            stage = next;
+            if cuts.is_empty() {
+                continue;
+            }
+            let cuts = Arc::new(cuts);
+            let forget = |cuts: Arc<_>| {
+                move |writer: &mut Writer| writer.own(|step| prune::forget(step, &cuts))
+            };
+            while self.own(forget(Arc::clone(&cuts))).await? {}
+            let (plan, pruned) = (Arc::clone(&plan), Arc::clone(&self.inner.pruned));
+            let cut = move |writer: &mut Writer| {
+                let (done, highest) = writer
+                    .own(|step| Ok((plan.cut(step, &cuts, reason)?, prune::highest(step)?)))?;
+                pruned.store(highest, Ordering::Release);
+                Ok(done)
+            };
+            let done = self.own(cut).await?;
+            (all.records, all.cuts) = (all.records + done.records, all.cuts + done.cuts);
+        }
+        all.used = self.own(|writer| writer.look(prune::used)).await?;
+        if all.records > 0 {
+            let (pages, steps) = SHRINK;
+            for _ in 0..steps {
+                if !self.own(move |writer| writer.shrink(pages)).await? {
+                    break;
+                }
+            }
+            self.own(|writer| {
+                writer.fold();
+                Ok(())
+            })
+            .await?;
+        }
+        Ok(all)
+    }
+
+    /// Waits for a share of the queue.
+    async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
         let shares = match u32::try_from(bytes.div_ceil(SHARE_BYTES).max(1)) {
             Ok(shares) if bytes <= Self::BATCH_BYTES => shares,
             _ => {
@@ -103,17 +222,38 @@ impl Journal {
             }
         };
         let room = Arc::clone(&self.inner.room);
-        let room = room.acquire_many_owned(shares).await.map_err(|_| Error::Stopped)?;
-        let (reply, answer) = oneshot::channel();
+        room.acquire_many_owned(shares).await.map_err(|_| Error::Stopped)
+    }
+
+    fn send(&self, work: Work) -> Result<(), Error> {
         let jobs = self.inner.jobs.as_ref().ok_or(Error::Stopped)?;
         // Never full: whoever is in the queue holds at least one of as many shares as it has places.
-        jobs.try_send(Job { batch, durability, reply, room }).map_err(|_| Error::Stopped)?;
+        jobs.try_send(work).map_err(|_| Error::Stopped)
+    }
+
+    /// Has the writer do something by itself.
+    async fn own<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Writer) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let room = self.room(0).await?;
+        let (reply, answer) = oneshot::channel();
+        let work = Box::new(move |writer: &mut Writer| {
+            // Who asked may be gone; what was asked is done all the same.
+            drop(reply.send(work(writer)));
+        });
+        self.send(Work::Own(work, room))?;
         answer.await.map_err(|_| Error::Stopped)?
     }
 
     /// The last committed position; 0 if there is none.
     pub fn head(&self) -> u64 {
         self.inner.head.load(Ordering::Acquire)
+    }
+
+    /// The highest position that retention has removed; 0 if none. After a cursor that is lower, records are missing.
+    pub fn pruned(&self) -> u64 {
+        self.inner.pruned.load(Ordering::Acquire)
     }
 
     /// A random id, made with the file: a cursor with another epoch belongs to another file.
@@ -136,7 +276,28 @@ impl Journal {
         self.inner.readers.session(session, after_seq, limit)
     }
 
-    /// Every session, the one with the newest record first. Blocks on the disk.
+    /// At most `limit` heads, of the sessions whose ids come after `after`, in the order of the ids; all sessions, also
+    /// those that retention has emptied. Blocks on the disk.
+    pub fn heads(&self, after: &str, limit: usize) -> Result<Vec<Head>, Error> {
+        self.inner.readers.heads(after, limit)
+    }
+
+    /// Every record whose exact bytes are held, in order. Blocks on the disk.
+    pub fn held(&self) -> Result<Vec<Arc<Record>>, Error> {
+        self.inner.readers.held()
+    }
+
+    /// What was said or done with these words. Blocks on the disk.
+    pub fn search(&self, query: &Query) -> Result<Page, Error> {
+        self.inner.readers.search(query)
+    }
+
+    /// At most `limit` checkpoints after a number, in order. Blocks on the disk.
+    pub fn checkpoints(&self, after: u64, limit: usize) -> Result<Vec<Checkpoint>, Error> {
+        self.inner.readers.checkpoints(after, limit)
+    }
+
+    /// Every session that has records, the one with the newest first. Blocks on the disk.
     pub fn sessions(&self) -> Result<Vec<SessionRow>, Error> {
         self.inner.readers.sessions()
     }
@@ -149,7 +310,12 @@ impl Journal {
 
     /// Checks a whole journal without changing it, also while a gateway writes to it: see [`crate::verify`].
     pub fn verify(path: &Path) -> Result<Report, Error> {
-        verify::verify(path)
+        verify::verify(path, &Evidence::default())
+    }
+
+    /// The same, with checkpoints and keys that are known from elsewhere.
+    pub fn verify_with(path: &Path, evidence: &Evidence) -> Result<Report, Error> {
+        verify::verify(path, evidence)
     }
 }
 

@@ -2,15 +2,20 @@
 //!
 //! What is appended is kept as given, in one order, and is acknowledged only when it is as durable as the caller
 //! asked. Records are chained per session, so that a change made afterwards is found by anyone who reads
-//! [`chain`]. The journal does not look into bodies, knows no protocol, reads no clock and never deletes.
+//! [`chain`], and heads are signed, so that a journal that was written anew is found as well. The journal does not look
+//! into bodies, knows no protocol and reads no clock; it removes what it is told to, and says so.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`record`] | what is handed in, and what is kept |
+//! | [`capture`] | how much is kept, per source |
 //! | [`chain`] | how a record's hash is made |
 //! | `journal` | the handle: append, read, follow |
 //! | `writer` | the one thread that writes, with group commit |
 //! | `read` | queries, on connections of their own |
+//! | [`search`] | finding what was said and done, by words |
+//! | [`checkpoint`] | signed statements of where the chains stood |
+//! | [`prune`] | retention that stays provable |
 //! | [`verify`] | the check of a whole file, also of one in use |
 //! | `sqlite` | the file: lock, settings, migrations |
 //!
@@ -53,19 +58,30 @@
 //! ```
 
 mod archive;
+pub mod capture;
 pub mod chain;
+pub mod checkpoint;
 mod error;
 mod heads;
 mod journal;
+mod key;
 mod prepared;
+pub mod prune;
 mod read;
 pub mod record;
+pub mod search;
 mod sqlite;
 pub mod verify;
+mod words;
 mod writer;
 
 pub use archive::Archive;
+pub use capture::{Capture, Captured, Entry, Level};
+pub use checkpoint::{Checkpoint, Cut};
 pub use error::Error;
 pub use journal::Journal;
-pub use record::{Appended, Draft, Durability, Kind, Record, SessionRow, Source};
-pub use verify::{Bad, Report, What};
+pub use key::{DigestKey, PublicKey, SigningKey};
+pub use prune::{Pruned, Retention};
+pub use record::{Appended, Draft, Durability, Head, Kind, Record, SessionRow, Source};
+pub use search::{Hit, Indexed, Order, Page, Part, Passage, Query, Syntax};
+pub use verify::{Bad, Evidence, Report, What};

@@ -10,19 +10,27 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, Params, Row, named_params};
 use serde_json::Value;
 
-use crate::record::{Kind, Record, SessionRow, Source};
+use crate::capture::{Captured, Level};
+use crate::checkpoint::Checkpoint;
+use crate::record::{Head, Kind, Record, SessionRow, Source};
+use crate::search::{self, Page, Query};
 use crate::sqlite::{signed, unsigned};
 use crate::{Error, sqlite};
 
 /// How many reads run at once; more wait for one of them.
 const CONNECTIONS: usize = 4;
 
+/// What a record takes in memory beyond its body, about.
+const RECORD_BYTES: usize = 1024;
+
 /// The columns of a record, in the order in which [`record`] takes them.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT position, session, seq, time, kind, protocol, agent, door, key, turn, action, ",
-            "event_id, reader, body, findings, gate, prev, hash FROM record ",
+            "event_id, reader, body, findings, gate, prev, hash, level, digest, commitment, ",
+            "iif(commitment IS NULL, NULL, (SELECT held.body FROM held ",
+            "WHERE held.position = record.position)) FROM record ",
             $rest
         )
     };
@@ -88,8 +96,10 @@ impl Readers {
     }
 
     pub(crate) fn sessions(&self) -> Result<Vec<SessionRow>, Error> {
-        let query = "SELECT session, agent, protocol, first, last, seq, position
-                     FROM session ORDER BY position DESC";
+        let query = "SELECT session.session, agent, protocol, first, last,
+                         session.seq - coalesce(cut.seq, 0), position
+                     FROM session LEFT JOIN cut ON cut.session = session.session
+                     WHERE session.seq > coalesce(cut.seq, 0) ORDER BY position DESC";
         self.lend(|connection| {
             let mut statement = connection.prepare_cached(query)?;
             let mut rows = statement.query([])?;
@@ -109,7 +119,93 @@ impl Readers {
         })
     }
 
-    fn lend<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+    /// The heads of the sessions whose ids come after that one, in the order of the ids.
+    pub(crate) fn heads(&self, after: &str, limit: usize) -> Result<Vec<Head>, Error> {
+        let query = "SELECT session, seq, hash, position FROM session
+                     WHERE session > ?1 ORDER BY session LIMIT ?2";
+        self.lend(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            let mut rows = statement.query((after, signed(limit as u64)))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let columns = Columns { row, position: unsigned(row.get(3)?) };
+                found.push(Head {
+                    session: columns.get(0, "session")?,
+                    seq: columns.unsigned(1, "seq")?,
+                    hash: columns.get(2, "hash")?,
+                });
+            }
+            Ok(found)
+        })
+    }
+
+    /// The records whose exact bytes are held.
+    pub(crate) fn held(&self) -> Result<Vec<Arc<Record>>, Error> {
+        let query = select!("WHERE position IN (SELECT position FROM held) ORDER BY position");
+        self.lend(|connection| records(connection, query, []))
+    }
+
+    /// The records after a position, as many as fit into `bytes` of bodies; at least one, if there is one.
+    pub(crate) fn chunk(&self, position: u64, bytes: usize) -> Result<Vec<Arc<Record>>, Error> {
+        let query = select!("WHERE position > ?1 ORDER BY position");
+        self.lend(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            let mut rows = statement.query([signed(position)])?;
+            let (mut found, mut taken) = (Vec::new(), 0);
+            while taken < bytes
+                && let Some(row) = rows.next()?
+            {
+                let record = record(row)?;
+                taken += record.body.len() + RECORD_BYTES;
+                found.push(Arc::new(record));
+            }
+            Ok(found)
+        })
+    }
+
+    /// The newest position before another, and the session and time of its record.
+    pub(crate) fn back(
+        &self,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<(u64, String, Timestamp)>, Error> {
+        let query = "SELECT position, session, time FROM record
+                     WHERE position < ?1 ORDER BY position DESC LIMIT ?2";
+        self.lend(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            let mut rows = statement.query((signed(before), signed(limit as u64)))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let columns = Columns { row, position: unsigned(row.get(0)?) };
+                let (session, time) = (columns.get(1, "session")?, columns.time(2, "time")?);
+                found.push((columns.position, session, time));
+            }
+            Ok(found)
+        })
+    }
+
+    pub(crate) fn search(&self, query: &Query) -> Result<Page, Error> {
+        self.lend(|connection| search::search(connection, query))
+    }
+
+    /// The checkpoints after a number.
+    pub(crate) fn checkpoints(&self, after: u64, limit: usize) -> Result<Vec<Checkpoint>, Error> {
+        let query = "SELECT document FROM checkpoint WHERE number > ?1 ORDER BY number LIMIT ?2";
+        self.lend(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            let mut rows = statement.query((signed(after), signed(limit as u64)))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                found.push(Checkpoint::parse(&row.get::<_, String>(0)?)?);
+            }
+            Ok(found)
+        })
+    }
+
+    pub(crate) fn lend<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let mut loan = self.take();
         let connection = match loan.connection.take() {
             Some(connection) => connection,
@@ -185,6 +281,7 @@ fn records(
 fn record(row: &Row<'_>) -> Result<Record, Error> {
     let columns = Columns { row, position: unsigned(row.get(0)?) };
     let kind: String = columns.get(4, "kind")?;
+    let level: String = columns.get(18, "level")?;
     Ok(Record {
         position: columns.position,
         session: columns.get(1, "session")?,
@@ -206,6 +303,12 @@ fn record(row: &Row<'_>) -> Result<Record, Error> {
         gate: columns.json(15, "gate")?,
         prev: columns.get(16, "prev")?,
         hash: columns.get(17, "hash")?,
+        captured: Captured {
+            level: Level::parse(&level).ok_or_else(|| columns.damaged("level"))?,
+            digest: columns.get(19, "digest")?,
+            commitment: columns.get(20, "commitment")?,
+            exact: columns.get::<Option<Vec<u8>>>(21, "held")?.map(Into::into),
+        },
     })
 }
 

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::capture::Captured;
+
 /// What is to be recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
@@ -134,7 +136,7 @@ pub struct Record {
     pub event_id: Option<String>,
     /// The version of the reader that understood it.
     pub reader: u32,
-    /// The bytes as they were handed in.
+    /// The bytes as they were handed in, as far as the capture level let.
     pub body: Bytes,
     /// What was wrong with it, as a JSON array; `Null` if nothing was.
     pub findings: Value,
@@ -144,6 +146,15 @@ pub struct Record {
     pub prev: [u8; 32],
     /// The hash of this record, as [`crate::chain`] describes it.
     pub hash: [u8; 32],
+    /// How much of it was kept.
+    pub captured: Captured,
+}
+
+impl Record {
+    /// The exact bytes while they are held for an open ask, else the body.
+    pub fn exact(&self) -> &Bytes {
+        self.captured.exact.as_ref().unwrap_or(&self.body)
+    }
 }
 
 /// How safe a batch has to be before it is acknowledged. The later one is the stricter.
@@ -178,10 +189,22 @@ pub struct SessionRow {
     pub agent: String,
     /// The protocol of its first record.
     pub protocol: String,
-    /// The time of its first record.
+    /// The time of its first record, of those that retention left.
     pub first: Timestamp,
     /// The time of its last record.
     pub last: Timestamp,
-    /// How many records it has.
+    /// How many records it has, without those that retention removed.
     pub records: u64,
+}
+
+/// Where the chain of a session ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Head {
+    /// The session.
+    pub session: String,
+    /// The number of its newest record: how many it had in all.
+    pub seq: u64,
+    /// The hash of that record.
+    #[serde(serialize_with = "crate::checkpoint::as_hex")]
+    pub hash: [u8; 32],
 }

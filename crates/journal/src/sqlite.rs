@@ -16,7 +16,19 @@ use crate::Error;
 const APPLICATION_ID: i64 = 0x424e_5354;
 
 /// In order; the layout's number is how many of them a file has seen.
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_record.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../migrations/0001_record.sql"),
+    include_str!("../migrations/0002_evidence.sql"),
+];
+
+/// A file of an older layout up to this size is rewritten once, so that it can shrink later. A larger one keeps its
+/// free pages for what comes.
+const REWRITE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// How often a lock that is held is tried again, and how long after. A process that this one is just starting has a copy
+/// of every open file until it runs its own program: a lock may outlive its holder by that moment.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a connection waits for somebody who inspects the file with tools of their own.
 const BUSY: Duration = Duration::from_secs(5);
@@ -41,10 +53,17 @@ pub(crate) fn lock(path: &Path) -> Result<Lock, Error> {
     let file = private(OpenOptions::new().write(true).create(true).truncate(false))
         .open(&lock)
         .map_err(|source| Error::Io { path: lock.clone(), source })?;
-    match file.try_lock() {
-        Ok(()) => Ok(Lock { _file: file, path }),
-        Err(TryLockError::WouldBlock) => Err(Error::Locked { path }),
-        Err(TryLockError::Error(source)) => Err(Error::Io { path: lock, source }),
+    let mut tries = LOCK_TRIES;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Lock { _file: file, path }),
+            Err(TryLockError::Error(source)) => return Err(Error::Io { path: lock, source }),
+            Err(TryLockError::WouldBlock) if tries == 0 => return Err(Error::Locked { path }),
+            Err(TryLockError::WouldBlock) => {
+                tries -= 1;
+                std::thread::sleep(LOCK_PAUSE);
+            }
+        }
     }
 }
 
@@ -60,6 +79,12 @@ pub(crate) fn writer(lock: &Lock) -> Result<Connection, Error> {
     }
     let mut connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let layout = layout(&connection, path)?;
+    if layout == 0 {
+        // Before anything is in the file, or it has to be rewritten.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
+    // What is removed is overwritten: it was removed for a reason.
+    connection.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "cache_size", -16_000)?;
@@ -72,15 +97,38 @@ pub(crate) fn writer(lock: &Lock) -> Result<Connection, Error> {
     // The writer moves the log into the database itself, after it has answered.
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
     migrate(&mut connection, layout)?;
+    let can_shrink: i64 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;
+    if can_shrink == 0 && fs::metadata(path).is_ok_and(|file| file.len() <= REWRITE_BYTES) {
+        // Without it the journal works as well: a full disk is no reason not to open.
+        drop(connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"));
+    }
     Ok(connection)
+}
+
+/// A connection that may add a checkpoint beside a running gateway. It changes no record, no head and no layout, so
+/// that what the gateway knows stays true.
+pub(crate) fn witness(path: &Path) -> Result<Connection, Error> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    newest(&connection, path)?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
+    Ok(connection)
+}
+
+fn newest(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let known = signed(MIGRATIONS.len() as u64);
+    match layout(connection, path)? {
+        0 => Err(Error::NotAJournal { path: path.to_owned() }),
+        found if found < known => Err(Error::Older { path: path.to_owned(), found, known }),
+        _ => Ok(()),
+    }
 }
 
 /// A connection that reads only, also beside a running gateway.
 pub(crate) fn reader(path: &Path) -> Result<Connection, Error> {
     let connection = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    if layout(&connection, path)? == 0 {
-        return Err(Error::NotAJournal { path: path.to_owned() });
-    }
+    newest(&connection, path)?;
     Ok(connection)
 }
 
@@ -139,7 +187,7 @@ fn resolve(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// Only the owner may read what agents did.
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options

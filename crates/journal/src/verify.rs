@@ -1,18 +1,40 @@
-//! The check of a whole journal: each record against its hash, each chain against its links, each session against
-//! its head, and the database against itself. It reads one moment of the file, in constant memory, and changes
-//! nothing; a gateway may go on writing (its write-ahead log grows until the check ends).
+//! The check of a whole journal. It reads one moment of the file, in constant memory, and changes nothing; a gateway may
+//! go on writing (its write-ahead log grows until the check ends). It answers three questions apart:
 //!
-//! What it cannot tell: whether somebody removed the newest records *and* set the heads back, or wrote a whole new
-//! journal. For that, the heads have to be known elsewhere.
+//! - **Integrity**: is each record what its hash says, does each chain hold, does each session end where it is known to,
+//!   is the database sound?
+//! - **Completeness**: is everything there that the checkpoints tell of, those in the journal and those that are shown? A
+//!   cut that no checkpoint tells of is a fault; one that is told of is reported as pruned.
+//! - **Authenticity**: are the checkpoints signed, by the keys that are pinned, in one chain, and the same ones that are
+//!   shown?
+//!
+//! What it cannot tell without a checkpoint that was kept elsewhere: whether somebody removed the newest records, set the
+//! heads back and removed the checkpoints too, or wrote a whole new journal. What is newer than the last checkpoint can
+//! always have been removed.
 
 use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row};
 use serde::Serialize;
 
-use crate::chain::{self, Link};
+use crate::chain::{self, Kept, Link};
+use crate::checkpoint::{Checkpoint, Cut};
 use crate::read::select;
-use crate::{Error, sqlite};
+use crate::{Error, PublicKey, sqlite};
+
+mod evidence;
+
+/// How many cuts a report names.
+const CUTS: usize = 100;
+
+/// What is known from elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// Checkpoints that were kept elsewhere.
+    pub checkpoints: Vec<Checkpoint>,
+    /// The keys that may have signed; any may if there is none.
+    pub pins: Vec<PublicKey>,
+}
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,13 +53,127 @@ pub struct Report {
     pub first_bad: Option<Bad>,
     /// The first complaint of the database about itself. If there is one, records may have gone unread.
     pub storage: Option<String>,
+    /// How many records have their exact bytes held for an open ask.
+    pub held: u64,
+    /// What retention removed.
+    pub pruned: Pruned,
+    /// Whether everything is there that checkpoints tell of.
+    pub completeness: Completeness,
+    /// Whether the checkpoints are genuine.
+    pub authenticity: Authenticity,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong, as far as could be told.
     pub fn is_clean(&self) -> bool {
+        self.is_intact()
+            && self.completeness.state != State::Bad
+            && self.authenticity.state != State::Bad
+    }
+
+    /// Whether every record, every chain and the database are sound.
+    pub fn is_intact(&self) -> bool {
         self.first_bad.is_none() && self.storage.is_none()
     }
+}
+
+/// What retention removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pruned {
+    /// How many records.
+    pub records: u64,
+    /// From how many sessions.
+    pub sessions: u64,
+    /// The first hundred cuts.
+    pub cuts: Vec<Cut>,
+}
+
+/// An answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It cannot be told.
+    #[default]
+    Unknown,
+    /// Yes.
+    Good,
+    /// No.
+    Bad,
+}
+
+/// Whether everything is there that checkpoints tell of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Completeness {
+    /// The answer; unknown if there is no checkpoint.
+    pub state: State,
+    /// How many checkpoints the journal has.
+    pub checkpoints: u64,
+    /// How many were shown.
+    pub shown: u64,
+    /// The newest of them all.
+    pub through: Option<Through>,
+    /// How many faults were found.
+    pub bad: u64,
+    /// The bad record with the lowest position.
+    pub first_bad: Option<Bad>,
+}
+
+/// How far the checkpoints tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Through {
+    /// The number of the newest.
+    pub number: u64,
+    /// When it was made.
+    pub time: String,
+    /// Whether it was shown: one that is only in the journal can have been removed together with what it tells of.
+    pub shown: bool,
+}
+
+/// Whether the checkpoints are genuine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Authenticity {
+    /// The answer; unknown if no key is pinned or there is no checkpoint.
+    pub state: State,
+    /// The keys that signed, the first of them.
+    pub keys: Vec<PublicKey>,
+    /// Whether keys were pinned.
+    pub pinned: bool,
+    /// How many faults were found.
+    pub bad: u64,
+    /// The first of them.
+    pub first_bad: Option<BadCheckpoint>,
+}
+
+/// A checkpoint that is not genuine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BadCheckpoint {
+    /// Its number.
+    pub number: u64,
+    /// Whether it was shown, rather than found in the journal.
+    pub shown: bool,
+    /// What is wrong with it.
+    pub what: Forgery,
+}
+
+/// What is wrong with a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Forgery {
+    /// It cannot be read.
+    Unreadable,
+    /// Its signature is not that of its key.
+    Signature,
+    /// Its key is not one of those that are pinned.
+    Key,
+    /// It is about another journal.
+    Epoch,
+    /// It does not follow on the one before it.
+    Link,
+    /// The journal does not have it.
+    Absent,
+    /// The journal has another one in its place.
+    Replaced,
 }
 
 /// A record that is not what was recorded.
@@ -71,9 +207,15 @@ pub enum What {
     Head,
     /// A column holds what no record has there.
     Unreadable,
+    /// The bytes that are held for it are not those that were recorded.
+    Held,
+    /// It is not the record that was signed.
+    Signed,
+    /// It and those before it were removed, and no checkpoint tells of it.
+    Cut,
 }
 
-pub(crate) fn verify(path: &Path) -> Result<Report, Error> {
+pub(crate) fn verify(path: &Path, evidence: &Evidence) -> Result<Report, Error> {
     let connection = sqlite::reader(path)?;
     let moment = connection.unchecked_transaction()?;
     let epoch = moment
@@ -88,8 +230,15 @@ pub(crate) fn verify(path: &Path) -> Result<Report, Error> {
         bad: 0,
         first_bad: None,
         storage: complaint(&moment)?,
+        held: 0,
+        pruned: Pruned::default(),
+        completeness: Completeness::default(),
+        authenticity: Authenticity::default(),
     };
-    match scan(&moment, &mut report) {
+    let scanned = scan(&moment, &mut report)
+        .and_then(|()| check_held(&moment, &mut report))
+        .and_then(|()| evidence::check(&moment, evidence, &mut report));
+    match scanned {
         Err(error) if is_corrupt(&error) => {
             report.storage.get_or_insert_with(|| error.to_string());
         }
@@ -121,9 +270,30 @@ struct Chain {
 }
 
 impl Chain {
-    fn start(session: String) -> Self {
-        Self { session, seq: 0, position: 0, hash: chain::START }
+    /// Where retention has left it, else at its beginning.
+    fn start(connection: &Connection, session: String) -> rusqlite::Result<Self> {
+        let cut = cut_of(connection, &session)?;
+        let (seq, hash) = cut.map_or((0, chain::START), |cut| (cut.seq, cut.hash));
+        Ok(Self { session, seq, position: 0, hash })
     }
+}
+
+/// Where a session is said to have been cut. One that cannot be read is none: then what was removed is missing.
+fn cut_of(connection: &Connection, session: &str) -> rusqlite::Result<Option<Cut>> {
+    let mut statement = connection
+        .prepare_cached("SELECT session, seq, hash, time, reason FROM cut WHERE session = ?1")?;
+    let mut rows = statement.query([session])?;
+    Ok(rows.next()?.and_then(cut))
+}
+
+fn cut(row: &Row<'_>) -> Option<Cut> {
+    Some(Cut {
+        session: text(row, 0)?.to_owned(),
+        seq: natural(row, 1)?,
+        hash: row.get(2).ok()?,
+        time: text(row, 3)?.to_owned(),
+        reason: text(row, 4)?.to_owned(),
+    })
 }
 
 fn scan(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
@@ -140,7 +310,7 @@ fn scan(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
                     check_head(connection, &ended, report)?;
                 }
                 report.sessions += 1;
-                Chain::start(session.to_owned())
+                Chain::start(connection, session.to_owned())?
             }
         };
         check_record(row, &mut chain, report);
@@ -156,7 +326,32 @@ fn scan(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
     let mut rows = emptied.query([])?;
     while let Some(row) = rows.next()? {
         let session = text(row, 0).unwrap_or_default().to_owned();
-        report.found(Bad { position: 0, session, seq: 1, what: What::Missing });
+        check_head(connection, &Chain::start(connection, session)?, report)?;
+    }
+    Ok(())
+}
+
+/// Held bytes have to be those that the record binds. That they are gone is no fault: their ask may have closed.
+fn check_held(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(
+        "SELECT held.position, record.session, record.seq, record.commitment, held.salt, held.body
+         FROM held LEFT JOIN record ON record.position = held.position ORDER BY held.position",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        report.held += 1;
+        let bound = || {
+            let salt: [u8; 32] = row.get(4).ok()?;
+            let body = row.get_ref(5).ok()?.as_blob().ok()?;
+            Some(chain::commitment(&salt, body))
+        };
+        let commitment: Option<[u8; 32]> = row.get(3).ok().flatten();
+        if commitment.is_none() || commitment != bound() {
+            let session = text(row, 1).unwrap_or_default().to_owned();
+            let (position, seq) = (natural(row, 0), natural(row, 2));
+            let (position, seq) = (position.unwrap_or_default(), seq.unwrap_or_default());
+            report.found(Bad { position, session, seq, what: What::Held });
+        }
     }
     Ok(())
 }
@@ -247,6 +442,11 @@ impl<'a> Stored<'a> {
             findings: optional(14)?,
             gate: optional(15)?,
             prev: row.get(16).ok()?,
+            kept: Kept {
+                level: text(row, 18)?,
+                digest: row.get(19).ok()?,
+                commitment: row.get(20).ok()?,
+            },
         };
         Some(Self { link, hash: row.get(17).ok()? })
     }

@@ -22,6 +22,7 @@ use crate::Error;
 use crate::heads::{Head, Heads};
 use crate::prepared::Prepared;
 use crate::record::{Appended, Durability};
+use crate::search::{self, Indexed};
 use crate::sqlite::{signed, unsigned};
 
 mod group;
@@ -43,13 +44,29 @@ const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
 /// About what one commit adds to the log beyond its bodies: one page of each table and index.
 const COMMIT_BYTES: usize = 6 * 4096;
 
+/// About what one text that can be searched adds to the log: its words lie on many pages.
+const PASSAGE_BYTES: usize = 1536;
+
+/// About what a step of pruning, and other work of its own, adds to the log.
+const OWN_BYTES: usize = 1024 * 1024;
+
 /// Half of how many sessions' heads are kept in memory.
 const HEADS: usize = 4096;
+
+/// What the writer is asked to do.
+pub(crate) enum Work {
+    /// To record something, together with whatever else waits.
+    Append(Job),
+    /// To do something by itself, such as pruning.
+    Own(Box<dyn FnOnce(&mut Writer) + Send>, OwnedSemaphorePermit),
+}
 
 /// One batch, and who waits for it.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) batch: Vec<Prepared>,
+    /// What is added to the search index beside it, split already.
+    pub(crate) index: Vec<Indexed>,
     pub(crate) durability: Durability,
     pub(crate) reply: oneshot::Sender<Result<Appended, Error>>,
     /// The batch's share of the queue, given back when the batch is done with.
@@ -73,9 +90,13 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(connection: Connection, head: Arc<AtomicU64>) -> Result<Self, Error> {
-        let position =
-            connection
-                .query_row("SELECT coalesce(max(position), 0) FROM record", [], |row| row.get(0))?;
+        // Also where retention has removed the newest: no position is given twice.
+        let position = connection.query_row(
+            "SELECT max((SELECT coalesce(max(position), 0) FROM record),
+                 (SELECT coalesce(max(position), 0) FROM session))",
+            [],
+            |row| row.get(0),
+        )?;
         let position = unsigned(position);
         head.store(position, Ordering::Release);
         Ok(Self {
@@ -91,12 +112,21 @@ impl Writer {
     }
 
     /// Writes until the last sender is gone and everything that was sent is on disk.
-    pub(crate) fn run(mut self, jobs: &Receiver<Job>) {
+    pub(crate) fn run(mut self, jobs: &Receiver<Work>) {
         loop {
             match self.wait(jobs) {
                 Ok(first) => {
-                    let mut group = vec![first];
-                    group.extend(jobs.try_iter().take(GROUP - 1));
+                    let mut group = Vec::new();
+                    for work in std::iter::once(first).chain(jobs.try_iter().take(GROUP - 1)) {
+                        match work {
+                            Work::Append(job) => group.push(job),
+                            Work::Own(own, room) => {
+                                self.commit(std::mem::take(&mut group));
+                                own(&mut self);
+                                drop(room);
+                            }
+                        }
+                    }
                     self.commit(group);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -112,7 +142,7 @@ impl Writer {
         }
     }
 
-    fn wait(&self, jobs: &Receiver<Job>) -> Result<Job, RecvTimeoutError> {
+    fn wait(&self, jobs: &Receiver<Work>) -> Result<Work, RecvTimeoutError> {
         match self.sync_due {
             None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(due) => jobs.recv_timeout(due.saturating_duration_since(now())),
@@ -120,13 +150,16 @@ impl Writer {
     }
 
     fn commit(&mut self, group: Vec<Job>) {
+        if group.is_empty() {
+            return;
+        }
         let wanted = group.iter().map(|job| job.durability).max();
         let durability = match wanted {
             Some(Durability::Written) if !self.sync_failed => Durability::Written,
             _ => Durability::Synced,
         };
         let (batches, waiters): (Vec<_>, Vec<_>) =
-            group.into_iter().map(|job| (job.batch, (job.reply, job.room))).unzip();
+            group.into_iter().map(|job| ((job.batch, job.index), (job.reply, job.room))).unzip();
         // A waiter who is gone does not undo what happened: nobody has to be there for the answer.
         match self.write(batches, durability) {
             Ok(outcomes) => {
@@ -148,11 +181,11 @@ impl Writer {
     /// One transaction for all batches. The outer error is everybody's, an inner one is of that batch alone.
     fn write(
         &mut self,
-        batches: Vec<Vec<Prepared>>,
+        batches: Vec<(Vec<Prepared>, Vec<Indexed>)>,
         durability: Durability,
     ) -> rusqlite::Result<Vec<Result<Appended, Error>>> {
         self.set_level(durability)?;
-        let bytes: usize = batches.iter().flatten().map(Prepared::bytes).sum();
+        let bytes: usize = batches.iter().map(|(batch, index)| log_bytes(batch, index)).sum();
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut group = Group {
@@ -162,8 +195,11 @@ impl Writer {
             position: self.position,
         };
         let mut outcomes = Vec::with_capacity(batches.len());
-        for batch in batches {
+        let mut indexed = false;
+        for (batch, index) in batches {
             outcomes.push(group.append(batch)?);
+            indexed |= !index.is_empty();
+            search::add(&transaction, &index)?;
         }
         let Group { touched, position, .. } = group;
         for span in touched.values() {
@@ -179,7 +215,7 @@ impl Writer {
         for Span { last, .. } in touched.into_values() {
             self.heads.put(last.session.clone(), Head { seq: last.seq, hash: last.hash });
         }
-        let wrote = position > self.position;
+        let wrote = position > self.position || indexed;
         self.position = position;
         self.head.store(position, Ordering::Release);
         self.log_bytes = self.log_bytes.saturating_add(bytes).saturating_add(COMMIT_BYTES);
@@ -191,6 +227,64 @@ impl Writer {
             Durability::Written => {}
         }
         Ok(outcomes)
+    }
+
+    /// Work of its own, as one transaction that is synced before this returns.
+    pub(crate) fn own<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let failed = |error| Error::Write(Arc::new(error));
+        self.set_level(Durability::Synced).map_err(failed)?;
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed)?;
+        let done = work(&transaction).map_err(|error| match error {
+            Error::Sqlite(error) => failed(error),
+            error => error,
+        })?;
+        mark_synced(&transaction, self.position).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        self.all_synced();
+        self.log_bytes = self.log_bytes.saturating_add(OWN_BYTES);
+        Ok(done)
+    }
+
+    /// Reads what is committed.
+    pub(crate) fn look<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        read(&self.connection)
+    }
+
+    /// Gives some free pages back to the file system; whether there are more. Only readers that look at an older moment
+    /// can keep the file from shrinking, and the next call makes up for it.
+    pub(crate) fn shrink(&mut self, pages: u32) -> Result<bool, Error> {
+        let failed = |error| Error::Write(Arc::new(error));
+        self.set_level(Durability::Synced).map_err(failed)?;
+        let free = |connection: &Connection| {
+            connection.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0))
+        };
+        let before = free(&self.connection).map_err(failed)?;
+        let pragma = format!("PRAGMA incremental_vacuum({pages})");
+        let vacuum = |connection: &Connection| {
+            let mut statement = connection.prepare(&pragma)?;
+            let mut rows = statement.query([])?;
+            while rows.next()?.is_some() {}
+            Ok(())
+        };
+        vacuum(&self.connection).map_err(failed)?;
+        let after = free(&self.connection).map_err(failed)?;
+        Ok(after > 0 && after < before)
+    }
+
+    /// Empties the write-ahead log, so that nothing removed is left in it and the file has its size. If a reader looks at
+    /// an older moment, it is tried again with the next such call.
+    pub(crate) fn fold(&mut self) {
+        self.log_bytes = 0;
+        drop(self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
     }
 
     /// A commit of its own, for those that did not wait for theirs.
@@ -237,6 +331,12 @@ impl Writer {
             drop(self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
         }
     }
+}
+
+/// About what a batch adds to the log.
+fn log_bytes(batch: &[Prepared], index: &[Indexed]) -> usize {
+    let bytes = |prepared: &Prepared| prepared.bytes() + prepared.passages.len() * PASSAGE_BYTES;
+    batch.iter().map(bytes).sum::<usize>() + index.len() * PASSAGE_BYTES
 }
 
 /// Touches the file, so that the commit has something to sync; the sync covers all that was committed before.

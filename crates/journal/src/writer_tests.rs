@@ -7,7 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::*;
 use crate::record::{Draft, Kind, Source};
-use crate::{Journal, sqlite};
+use crate::{Journal, SigningKey, sqlite};
 
 fn draft(event_id: Option<&str>, bytes: usize) -> Draft {
     Draft {
@@ -48,7 +48,7 @@ fn a_full_disk_fails_the_batch_whole_and_the_next_one_works() {
     let (_folder, path, runtime) = folder();
     let lock = sqlite::lock(&path).unwrap();
     let connection = sqlite::writer(&lock).unwrap();
-    connection.pragma_update_and_check(None, "max_page_count", 60, |_| Ok(())).unwrap();
+    connection.pragma_update_and_check(None, "max_page_count", 80, |_| Ok(())).unwrap();
     let journal = Journal::start(lock, connection).unwrap();
     for durability in [Durability::Written, Durability::Synced] {
         let before = journal.head();
@@ -95,8 +95,9 @@ fn writer(path: &Path) -> Writer {
     Writer::new(sqlite::writer(&lock).unwrap(), Arc::default()).unwrap()
 }
 
-fn batch(drafts: impl IntoIterator<Item = Draft>) -> Vec<Vec<Prepared>> {
-    vec![drafts.into_iter().map(|draft| Prepared::new(draft).unwrap()).collect()]
+fn batch(drafts: impl IntoIterator<Item = Draft>) -> Vec<(Vec<Prepared>, Vec<Indexed>)> {
+    let batch = drafts.into_iter().map(|draft| Prepared::new(draft.into()).unwrap());
+    vec![(batch.collect(), Vec::new())]
 }
 
 #[test]
@@ -122,8 +123,8 @@ fn while_syncs_fail_every_commit_waits_for_its_own() {
 
     let room = Arc::new(tokio::sync::Semaphore::new(1)).try_acquire_owned().unwrap();
     let (reply, mut answer) = oneshot::channel();
-    let batch = batch([draft(None, 1)]).remove(0);
-    writer.commit(vec![Job { batch, durability: Durability::Written, reply, room }]);
+    let (batch, index) = batch([draft(None, 1)]).remove(0);
+    writer.commit(vec![Job { batch, index, durability: Durability::Written, reply, room }]);
     assert!(answer.try_recv().unwrap().is_ok());
     assert_eq!((writer.level, writer.sync_due), (Some(Durability::Synced), None));
     assert_eq!((writer.sync_failed, synced(&path)), (false, 2));
@@ -182,4 +183,61 @@ fn what_could_not_be_read_back_is_refused() {
     let refused = runtime.block_on(journal.append(large, Durability::Written));
     assert!(matches!(refused, Err(Error::TooLarge { .. })));
     assert_eq!(journal.head(), 1);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_fails_what_is_written_and_works_again_afterwards() {
+    let (_folder, path, _) = folder();
+    let mut writer = writer(&path);
+    writer.write(batch([draft(None, 1)]), Durability::Synced).unwrap();
+    writer.connection.pragma_update(None, "query_only", true).unwrap();
+    for durability in [Durability::Written, Durability::Synced] {
+        writer.write(batch([draft(None, 1)]), durability).unwrap_err();
+    }
+    let key = SigningKey::from_seed(&[7; 32]);
+    let sign = |writer: &mut Writer| {
+        writer.own(|transaction| {
+            crate::checkpoint::add(transaction, &key, Timestamp::UNIX_EPOCH, Vec::new())
+        })
+    };
+    assert!(matches!(sign(&mut writer), Err(Error::Write(_))));
+    writer.connection.pragma_update(None, "query_only", false).unwrap();
+    writer.write(batch([draft(None, 1)]), Durability::Synced).unwrap();
+    assert_eq!(sign(&mut writer).unwrap()[0].heads[0].seq, 2);
+    drop(writer);
+    let report = Journal::verify(&path).unwrap();
+    assert!(report.is_clean() && report.records == 2, "{report:?}");
+}
+
+#[test]
+fn a_full_disk_has_room_again_after_pruning() {
+    let (_folder, path, runtime) = folder();
+    let lock = sqlite::lock(&path).unwrap();
+    let connection = sqlite::writer(&lock).unwrap();
+    connection.pragma_update_and_check(None, "max_page_count", 200, |_| Ok(())).unwrap();
+    let journal = Journal::start(lock, connection).unwrap();
+    let append = || runtime.block_on(journal.append(vec![draft(None, 20_000)], Durability::Synced));
+    let row = |seq| Indexed {
+        session: "s".to_owned(),
+        seq,
+        time: Timestamp::UNIX_EPOCH,
+        agent: "codex".to_owned(),
+        kind: "message".to_owned(),
+        title: String::new(),
+        text: "fox ".repeat(50),
+    };
+    let mut written = 0;
+    while append().is_ok() {
+        written += 1;
+        drop(runtime.block_on(journal.index(vec![row(written)], Durability::Written)));
+    }
+    assert!(written > 10 && journal.head() == written);
+    let key = SigningKey::from_seed(&[7; 32]);
+    let retention = crate::Retention { bytes: Some(400_000), ..crate::Retention::default() };
+    let pruned = runtime.block_on(journal.prune(retention, &key, Timestamp::UNIX_EPOCH)).unwrap();
+    assert!(pruned.records > 0, "{pruned:?}");
+    append().unwrap();
+    assert_eq!(journal.head(), written + 1);
+    let report = Journal::verify(&path).unwrap();
+    assert!(report.is_clean() && report.pruned.records == pruned.records, "{report:?}");
 }

@@ -17,6 +17,7 @@ mod demo; // the newcomer's minute
 mod docs; // what the guides show
 mod doors; // who may come in
 mod kill; // kill -9 under load
+mod log; // the journal from its file
 mod rail; // a hook asks, a person answers
 mod restart; // open asks survive
 mod streams; // the same session three ways

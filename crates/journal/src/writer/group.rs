@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use rusqlite::{Transaction, params};
 
-use crate::chain::{self, Link};
+use crate::chain::{self, Kept, Link};
 use crate::heads::{Head, Heads};
 use crate::prepared::Prepared;
 use crate::record::{Appended, Record};
+use crate::search::{self, Indexed, Passage};
 use crate::sqlite::{signed, unsigned};
 use crate::{Error, read};
 
@@ -48,7 +49,7 @@ impl Group<'_> {
 
     fn refusal(&self, batch: &[Prepared]) -> Result<Option<Appended>, Error> {
         let mut seen = HashSet::new();
-        for (index, Prepared { draft, .. }) in batch.iter().enumerate() {
+        for (index, Prepared { draft, captured, .. }) in batch.iter().enumerate() {
             let Some(event_id) = &draft.event_id else {
                 continue;
             };
@@ -56,7 +57,9 @@ impl Group<'_> {
             let known = read::of_event(self.transaction, key, event_id)?;
             match known {
                 Some(first) if index == 0 => {
-                    let same_bytes = first.body == draft.body;
+                    // What was not kept is compared by its digest.
+                    let same_bytes =
+                        first.body == draft.body && first.captured.digest == captured.digest;
                     return Ok(Some(Appended::Duplicate { first: Arc::new(first), same_bytes }));
                 }
                 None if seen.insert((key, event_id)) => {}
@@ -70,7 +73,7 @@ impl Group<'_> {
     }
 
     fn add(&mut self, prepared: Prepared) -> rusqlite::Result<Arc<Record>> {
-        let Prepared { draft, time, body, findings, gate } = prepared;
+        let Prepared { draft, time, body, findings, gate, captured, salt, passages } = prepared;
         let head = self.head(&draft.session)?;
         let (seq, prev) = (head.seq + 1, head.hash);
         let link = Link {
@@ -90,14 +93,21 @@ impl Group<'_> {
             findings: findings.as_deref(),
             gate: gate.as_deref(),
             prev,
+            kept: Kept {
+                level: captured.level.as_str(),
+                digest: captured.digest,
+                commitment: captured.commitment,
+            },
         };
         let hash = link.hash();
         let position = self.position + 1;
         self.transaction
             .prepare_cached(
                 "INSERT INTO record (position, session, seq, time, kind, protocol, agent, door, key,
-                     turn, action, event_id, reader, body, findings, gate, prev, hash)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+                     turn, action, event_id, reader, body, findings, gate, prev, hash,
+                     level, digest, commitment)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                     ?18, ?19, ?20, ?21)",
             )?
             .execute(params![
                 signed(position),
@@ -118,6 +128,9 @@ impl Group<'_> {
                 link.gate,
                 prev,
                 hash,
+                link.kept.level,
+                link.kept.digest,
+                link.kept.commitment,
             ])?;
         self.position = position;
         let record = Arc::new(Record {
@@ -136,7 +149,9 @@ impl Group<'_> {
             gate: draft.gate,
             prev,
             hash,
+            captured,
         });
+        self.add_beside(&record, &salt, passages)?;
         if let Some(span) = self.touched.get_mut(&record.session) {
             span.last = Arc::clone(&record);
         } else {
@@ -144,6 +159,33 @@ impl Group<'_> {
             self.touched.insert(record.session.clone(), span);
         }
         Ok(record)
+    }
+
+    /// What is stored beside a record: the exact bytes that are held, and what can be searched.
+    fn add_beside(
+        &self,
+        record: &Record,
+        salt: &[u8; 32],
+        passages: Vec<Passage>,
+    ) -> rusqlite::Result<()> {
+        if let Some(exact) = &record.captured.exact {
+            self.transaction
+                .prepare_cached("INSERT INTO held (position, salt, body) VALUES (?1, ?2, ?3)")?
+                .execute((signed(record.position), salt, exact.as_ref()))?;
+        }
+        for Passage { kind, title, text } in passages {
+            let row = Indexed {
+                session: record.session.clone(),
+                seq: record.seq,
+                time: record.time,
+                agent: record.source.agent.clone(),
+                kind,
+                title,
+                text,
+            };
+            search::add(self.transaction, &[row])?;
+        }
+        Ok(())
     }
 
     fn head(&mut self, session: &str) -> rusqlite::Result<Head> {
@@ -171,6 +213,9 @@ impl Span {
                 "INSERT INTO session (session, agent, protocol, first, last, position, seq, hash)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                  ON CONFLICT (session) DO UPDATE SET last = excluded.last,
+                     -- Of a session that retention has emptied, nothing older is left.
+                     first = iif(EXISTS (SELECT 1 FROM cut WHERE cut.session = session.session
+                         AND cut.seq = session.seq), excluded.first, first),
                      position = excluded.position, seq = excluded.seq, hash = excluded.hash",
             )?
             .execute(params![

@@ -1,14 +1,18 @@
 //! What the gateway relies on, said once for whichever back end keeps the records: each promise is a function of
 //! "open the journal of this place", called again to reopen it after every handle is gone.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use banister_journal::{
-    Appended, Draft, Durability, Error, Journal, Kind, Record, SessionRow, Source,
+    Appended, Capture, Checkpoint, DigestKey, Draft, Durability, Error, Head, Journal, Kind, Level,
+    Record, Retention, SessionRow, Source,
 };
 use serde_json::json;
 
-use crate::support::{Place, append, at, bodies, draft, recorded, wait};
+use crate::support::{
+    Place, append, at, bodies, draft, indexed, key, passage, recorded, wait, words,
+};
 
 /// Every promise by name; `open` is given a new place for each.
 fn contract<O: Fn() -> Journal>(place: impl Fn() -> O) {
@@ -20,6 +24,11 @@ fn contract<O: Fn() -> Journal>(place: impl Fn() -> O) {
     own_facts_are_found_in_order(place());
     sessions_are_listed_newest_first(place());
     nothing_is_nothing(place());
+    heads_are_where_the_chains_end(place());
+    what_is_indexed_is_found(place());
+    a_checkpoint_covers_what_changed_and_nothing_twice(place());
+    what_is_pruned_is_gone_and_the_rest_goes_on(place());
+    exact_bytes_are_held_until_they_are_settled(place());
 }
 
 #[test]
@@ -163,7 +172,7 @@ fn sessions_are_listed_newest_first(open: impl Fn() -> Journal) {
 
 fn nothing_is_nothing(open: impl Fn() -> Journal) {
     let journal = open();
-    assert_eq!(recorded(&journal, Vec::new()), []);
+    assert_eq!(recorded(&journal, Vec::<Draft>::new()), []);
     assert_eq!((journal.head(), journal.after(0, 1).unwrap()), (0, Vec::new()));
     assert_eq!(journal.sessions().unwrap(), []);
     assert_eq!((journal.epoch().len(), journal.epoch() == open_other_epoch()), (32, false));
@@ -171,6 +180,117 @@ fn nothing_is_nothing(open: impl Fn() -> Journal) {
 
 fn open_other_epoch() -> String {
     Place::new().open().epoch().to_owned()
+}
+
+fn heads_are_where_the_chains_end(open: impl Fn() -> Journal) {
+    let journal = open();
+    let records = recorded(&journal, vec![draft("b", "1"), draft("a", "2"), draft("b", "3")]);
+    let head = |record: &Record| Head {
+        session: record.session.clone(),
+        seq: record.seq,
+        hash: record.hash,
+    };
+    assert_eq!(journal.heads("", 9).unwrap(), [head(&records[1]), head(&records[2])]);
+    assert_eq!(journal.heads("", 1).unwrap(), [head(&records[1])]);
+    assert_eq!(journal.heads("a", 9).unwrap(), [head(&records[2])]);
+    assert_eq!(journal.heads("b", 9).unwrap(), []);
+}
+
+fn what_is_indexed_is_found(open: impl Fn() -> Journal) {
+    let journal = open();
+    let first = recorded(&journal, vec![draft("a", "1"), draft("b", "2")]);
+    let rows = vec![indexed(&first[0], "the quick brown fox"), indexed(&first[1], "a slow fox")];
+    wait(journal.index(rows, Durability::Synced)).unwrap();
+    let digests = DigestKey::from_bytes([1; 32]);
+    let capture = Capture { level: Level::Full, redact: &<[u8]>::to_vec, digest_key: &digests };
+    let action = passage("action", "Bash", "echo fox");
+    recorded(&journal, vec![capture.apply(draft("a", "3"), vec![action])]);
+    let found = |journal: &Journal, text: &str| -> Vec<_> {
+        let page = journal.search(&words(text)).unwrap();
+        page.hits.into_iter().map(|hit| (hit.session, hit.seq, hit.kind)).collect()
+    };
+    let hit = |session: &str, seq, kind: &str| (session.to_owned(), seq, kind.to_owned());
+    let all = [hit("a", 2, "action"), hit("b", 1, "message"), hit("a", 1, "message")];
+    assert_eq!(found(&journal, "fox"), all);
+    assert_eq!(found(&journal, "quick fox"), all[2..]);
+    assert_eq!(found(&journal, "wolf"), []);
+    drop(journal);
+    let journal = open();
+    assert_eq!(found(&journal, "FOX"), all);
+    wait(journal.clear_index()).unwrap();
+    assert_eq!(found(&journal, "fox"), []);
+    wait(journal.index(vec![indexed(&first[1], "a fox again")], Durability::Synced)).unwrap();
+    assert_eq!(found(&journal, "fox"), [hit("b", 1, "message")]);
+}
+
+fn a_checkpoint_covers_what_changed_and_nothing_twice(open: impl Fn() -> Journal) {
+    let journal = open();
+    let make = |journal: &Journal| wait(journal.checkpoint(&key(), at(9))).unwrap();
+    assert_eq!(make(&journal), []);
+    recorded(&journal, vec![draft("a", "1"), draft("b", "2")]);
+    let first = make(&journal);
+    recorded(&journal, vec![draft("b", "3")]);
+    drop(journal);
+    let journal = open();
+    let second = make(&journal);
+    let counts = |checkpoints: &[Checkpoint]| -> Vec<_> {
+        let heads = checkpoints.iter().flat_map(|checkpoint| &checkpoint.heads);
+        heads.map(|head| (head.session.clone(), head.seq)).collect()
+    };
+    assert_eq!(counts(&first), [("a".to_owned(), 1), ("b".to_owned(), 1)]);
+    assert_eq!(counts(&second), [("b".to_owned(), 2)]);
+    assert_eq!((first[0].number, first[0].prev), (1, [0; 32]));
+    assert_eq!((second[0].number, second[0].prev), (2, first[0].hash()));
+    assert!(first[0].is_signed() && second[0].is_signed());
+    assert_eq!(make(&journal), []);
+    assert_eq!(journal.checkpoints(0, 9).unwrap(), [first, second].concat());
+}
+
+fn what_is_pruned_is_gone_and_the_rest_goes_on(open: impl Fn() -> Journal) {
+    let journal = open();
+    let aged = |session: &str, seconds| Draft { time: at(seconds), ..draft(session, "x") };
+    let drafts = vec![aged("a", 1), aged("b", 2), aged("a", 3), aged("a", 20), aged("c", 4)];
+    let records = recorded(&journal, drafts);
+    wait(journal.index(vec![indexed(&records[0], "fox")], Durability::Synced)).unwrap();
+    let keep = HashSet::from(["c".to_owned()]);
+    let retention = Retention { before: Some(at(10)), bytes: None, keep };
+    let pruned = wait(journal.prune(retention.clone(), &key(), at(30))).unwrap();
+    assert_eq!((pruned.records, pruned.cuts, journal.pruned()), (3, 2, 3));
+    drop(journal);
+
+    let journal = open();
+    assert_eq!((journal.head(), journal.pruned()), (5, 3));
+    assert_eq!(journal.after(0, 9).unwrap(), records[3..]);
+    assert_eq!(journal.search(&words("fox")).unwrap().hits, []);
+    let rows = journal.sessions().unwrap();
+    let rows: Vec<_> = rows.iter().map(|row| (row.session.as_str(), row.records)).collect();
+    assert_eq!(rows, [("c", 1), ("a", 1)]);
+    let again = wait(journal.prune(retention, &key(), at(31))).unwrap();
+    assert_eq!((again.records, again.cuts), (0, 0));
+    // What was emptied goes on where it was.
+    let next = recorded(&journal, vec![aged("b", 40)]);
+    assert_eq!((next[0].position, next[0].seq, next[0].prev), (6, 2, records[1].hash));
+    let row = journal.sessions().unwrap().remove(0);
+    assert_eq!((row.session.as_str(), row.records, row.first), ("b", 1, at(40)));
+}
+
+fn exact_bytes_are_held_until_they_are_settled(open: impl Fn() -> Journal) {
+    let digests = DigestKey::from_bytes([1; 32]);
+    let redact = |bytes: &[u8]| bytes.to_ascii_uppercase();
+    let capture = Capture { level: Level::Redacted, redact: &redact, digest_key: &digests };
+    let journal = open();
+    let records = recorded(&journal, vec![capture.hold(draft("a", "secret"), Vec::new())]);
+    assert_eq!((&records[0].body[..], &records[0].exact()[..]), (&b"SECRET"[..], &b"secret"[..]));
+    drop(journal);
+    let journal = open();
+    assert_eq!(journal.after(0, 9).unwrap(), records);
+    assert_eq!(journal.held().unwrap(), records);
+    assert_eq!(wait(journal.settle(vec![1, 2])).unwrap(), 1);
+    assert_eq!(wait(journal.settle(vec![1])).unwrap(), 0);
+    assert_eq!(journal.held().unwrap(), []);
+    let settled = &journal.after(0, 9).unwrap()[0];
+    assert_eq!((settled.exact(), settled.hash), (&records[0].body, records[0].hash));
+    assert_eq!(settled.captured.digest, Some(digests.digest(b"secret")));
 }
 
 #[test]

@@ -2,8 +2,12 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use banister_journal::{Appended, Draft, Durability, Error, Journal, Kind, Record, Source};
+use banister_journal::{
+    Appended, Draft, Durability, Entry, Error, Indexed, Journal, Kind, Passage, Query, Record,
+    SigningKey, Source,
+};
 use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -57,11 +61,14 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-pub(crate) fn append(journal: &Journal, drafts: Vec<Draft>) -> Result<Appended, Error> {
-    wait(journal.append(drafts, Durability::Synced))
+pub(crate) fn append<E: Into<Entry>>(
+    journal: &Journal,
+    entries: Vec<E>,
+) -> Result<Appended, Error> {
+    wait(journal.append(entries, Durability::Synced))
 }
 
-pub(crate) fn recorded(journal: &Journal, drafts: Vec<Draft>) -> Vec<Arc<Record>> {
+pub(crate) fn recorded<E: Into<Entry>>(journal: &Journal, drafts: Vec<E>) -> Vec<Arc<Record>> {
     match append(journal, drafts).unwrap() {
         Appended::Recorded(records) => records,
         Appended::Duplicate { first, .. } => panic!("a duplicate of {first:?}"),
@@ -70,4 +77,36 @@ pub(crate) fn recorded(journal: &Journal, drafts: Vec<Draft>) -> Vec<Arc<Record>
 
 pub(crate) fn bodies(records: &[Arc<Record>]) -> Vec<&str> {
     records.iter().map(|record| std::str::from_utf8(&record.body).unwrap()).collect()
+}
+
+pub(crate) fn passage(kind: &str, title: &str, text: &str) -> Passage {
+    Passage { kind: kind.to_owned(), title: title.to_owned(), text: text.to_owned() }
+}
+
+/// A text that leads to a record which is there.
+pub(crate) fn indexed(record: &Record, text: &str) -> Indexed {
+    Indexed {
+        session: record.session.clone(),
+        seq: record.seq,
+        time: record.time,
+        agent: record.source.agent.clone(),
+        kind: "message".to_owned(),
+        title: "user".to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+pub(crate) fn words(text: &str) -> Query {
+    Query { text: text.to_owned(), limit: 100, ..Query::default() }
+}
+
+/// Always the same key.
+pub(crate) fn key() -> SigningKey {
+    SigningKey::from_seed(&[7; 32])
+}
+
+/// Changes the file behind the journal's back.
+pub(crate) fn change(place: &Place, sql: &str) {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    Connection::open_with_flags(place.path(), flags).unwrap().execute_batch(sql).unwrap();
 }

@@ -1,0 +1,403 @@
+//! Finding what was said and done, by words. The caller says what can be found: whole messages and actions, when they
+//! end, not the pieces they came in. The index is a projection; it is not hashed, and can be made again from the records.
+//!
+//! By time, pages never overlap and never leave a hit out, also while records are added. By relevance, only the newest
+//! 10,000 hits are compared, and pages are exact as long as nothing is added. How text is split into words is written in
+//! `words.rs`.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use rusqlite::types::ToSql;
+use rusqlite::{Connection, ErrorCode, Row, named_params};
+use serde::Serialize;
+
+use crate::sqlite::{signed, unsigned};
+use crate::{Error, words};
+
+/// How many hits a page has at most.
+pub const PAGE: usize = 1_000;
+
+/// How many hits are compared when they are ordered by relevance: the newest.
+const COMPARED: i64 = 10_000;
+
+/// A text that can be found, and leads to the record it is appended with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// What it is, such as `message` or `action`.
+    pub kind: String,
+    /// What it is called in a list: a tool's name, a role.
+    pub title: String,
+    /// The text.
+    pub text: String,
+}
+
+/// A text that can be found, and the record it leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Indexed {
+    /// The session.
+    pub session: String,
+    /// The number of the record in the session.
+    pub seq: u64,
+    /// When it was said or done.
+    pub time: Timestamp,
+    /// The agent.
+    pub agent: String,
+    /// What it is, such as `message` or `action`.
+    pub kind: String,
+    /// What it is called in a list: a tool's name, a role.
+    pub title: String,
+    /// The text.
+    pub text: String,
+}
+
+/// What to look for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// The words.
+    pub text: String,
+    /// What the words mean.
+    pub syntax: Syntax,
+    /// Only in this session.
+    pub session: Option<String>,
+    /// Only of this agent.
+    pub agent: Option<String>,
+    /// Only of this kind.
+    pub kind: Option<String>,
+    /// Only from this moment on.
+    pub since: Option<Timestamp>,
+    /// Only before this moment.
+    pub until: Option<Timestamp>,
+    /// What comes first.
+    pub order: Order,
+    /// How many hits at once, at most [`PAGE`].
+    pub limit: usize,
+    /// Where to go on: [`Page::next`] of the page before.
+    pub after: Option<String>,
+}
+
+/// What the text of a query means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Syntax {
+    /// Words and "quoted phrases", all of which have to occur; `word*` for a beginning. Nothing is an error.
+    #[default]
+    Words,
+    /// The language of SQLite's FTS5; a mistake is [`Error::Query`].
+    Raw,
+}
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// What was indexed last.
+    #[default]
+    Newest,
+    /// What fits best.
+    Relevance,
+}
+
+/// Some hits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Page {
+    /// The hits, in the order that was asked for.
+    pub hits: Vec<Hit>,
+    /// Where the next page begins, if there may be one.
+    pub next: Option<String>,
+}
+
+/// One hit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Hit {
+    /// The session.
+    pub session: String,
+    /// The number of the record in the session.
+    pub seq: u64,
+    /// When it was said or done.
+    pub time: Timestamp,
+    /// The agent.
+    pub agent: String,
+    /// What it is.
+    pub kind: String,
+    /// The title, with what was found in it.
+    pub title: Vec<Part>,
+    /// Some of the text, with what was found in it.
+    pub snippet: Vec<Part>,
+}
+
+/// A piece of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// The piece.
+    pub text: String,
+    /// Whether it is what was looked for.
+    pub found: bool,
+}
+
+/// Where a page begins. `through` keeps what was added meanwhile out of later pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cursor {
+    Before(i64),
+    Best { through: i64, offset: i64 },
+}
+
+impl FromStr for Cursor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let number = |text: &str| text.parse().ok().filter(|number| *number >= 0);
+        let cursor = match text.split('.').collect::<Vec<_>>().as_slice() {
+            ["n", id] => number(id).map(Self::Before),
+            ["r", through, offset] => number(through)
+                .zip(number(offset))
+                .map(|(through, offset)| Self::Best { through, offset }),
+            _ => None,
+        };
+        cursor.ok_or_else(|| {
+            let message = "the cursor is not one that a search gave".to_owned();
+            Error::Query { message }
+        })
+    }
+}
+
+pub(crate) fn search(connection: &Connection, query: &Query) -> Result<Page, Error> {
+    let matching = match query.syntax {
+        Syntax::Words => words::expression(&query.text)?,
+        Syntax::Raw => words::raw(&query.text)?,
+    };
+    let Some(matching) = matching else {
+        return Ok(Page::default());
+    };
+    let cursor = query.after.as_deref().map(str::parse).transpose()?;
+    // One moment for all that is read.
+    let moment = connection.unchecked_transaction()?;
+    let range = range(&moment, query)?;
+    let (first, last) = range.into_inner();
+    let found = match (query.order, cursor) {
+        (Order::Newest, None) => newest(&moment, query, &matching, first..=last),
+        (Order::Newest, Some(Cursor::Before(id))) => {
+            newest(&moment, query, &matching, first..=last.min(id.saturating_sub(1)))
+        }
+        (Order::Relevance, None) => best(&moment, query, &matching, (first..=last, 0)),
+        (Order::Relevance, Some(Cursor::Best { through, offset })) => {
+            best(&moment, query, &matching, (first..=last.min(through), offset))
+        }
+        _ => {
+            let message = "the cursor is of another order".to_owned();
+            return Err(Error::Query { message });
+        }
+    };
+    found.map_err(|error| match error {
+        Error::Sqlite(error)
+            if query.syntax == Syntax::Raw
+                && error.sqlite_error_code() == Some(ErrorCode::Unknown) =>
+        {
+            Error::Query { message: said(&error) }
+        }
+        error => error,
+    })
+}
+
+/// The numbers between which all hits lie: those of a session lie close together.
+fn range(connection: &Connection, query: &Query) -> Result<RangeInclusive<i64>, Error> {
+    let bounds = |row: &Row<'_>| {
+        let (first, last): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+        Ok(first.unwrap_or(0)..=last.unwrap_or(-1))
+    };
+    Ok(match &query.session {
+        Some(session) => connection
+            .prepare_cached("SELECT min(id), max(id) FROM passage WHERE session = ?1")?
+            .query_row([session], bounds)?,
+        None => connection
+            .prepare_cached("SELECT (SELECT min(id) FROM passage), (SELECT max(id) FROM passage)")?
+            .query_row([], bounds)?,
+    })
+}
+
+fn said(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// What every hit has to fulfil beyond the words.
+macro_rules! filter {
+    () => {
+        "passage_words.rowid >= :first AND passage_words.rowid <= :last
+         AND (:session IS NULL OR passage.session = :session)
+         AND (:agent IS NULL OR passage.agent = :agent)
+         AND (:kind IS NULL OR passage.kind = :kind)
+         AND (:since IS NULL OR passage.time >= :since)
+         AND (:until IS NULL OR passage.time < :until)"
+    };
+}
+
+fn newest(
+    connection: &Connection,
+    query: &Query,
+    matching: &str,
+    range: RangeInclusive<i64>,
+) -> Result<Page, Error> {
+    let limit = query.limit.min(PAGE);
+    let mut statement = connection.prepare_cached(concat!(
+        "SELECT passage.id FROM passage_words CROSS JOIN passage ON passage.id = passage_words.rowid
+         WHERE passage_words MATCH :matching AND ",
+        filter!(),
+        " ORDER BY passage_words.rowid DESC LIMIT :limit"
+    ))?;
+    let mut ids = collect(
+        &mut statement,
+        (query, &range),
+        &[(":matching", &matching), (":limit", &signed(limit as u64 + 1))],
+    )?;
+    let more = ids.len() > limit;
+    ids.truncate(limit);
+    let next = ids.last().filter(|_| more).map(|id| format!("n.{id}"));
+    Ok(Page { hits: hits(connection, matching, &ids)?, next })
+}
+
+fn best(
+    connection: &Connection,
+    query: &Query,
+    matching: &str,
+    (range, offset): (RangeInclusive<i64>, i64),
+) -> Result<Page, Error> {
+    let limit = query.limit.min(PAGE);
+    let mut statement = connection.prepare_cached(concat!(
+        "WITH hit AS MATERIALIZED (
+             SELECT passage.id AS id, passage_words.rank AS rank
+             FROM passage_words CROSS JOIN passage ON passage.id = passage_words.rowid
+             WHERE passage_words MATCH :matching AND ",
+        filter!(),
+        "    ORDER BY passage_words.rowid DESC LIMIT :compared)
+         SELECT id FROM hit ORDER BY rank, id DESC LIMIT :limit OFFSET :offset"
+    ))?;
+    let mut ids = collect(
+        &mut statement,
+        (query, &range),
+        &[
+            (":matching", &matching),
+            (":compared", &COMPARED),
+            (":limit", &signed(limit as u64 + 1)),
+            (":offset", &offset),
+        ],
+    )?;
+    let more = ids.len() > limit;
+    ids.truncate(limit);
+    let next =
+        more.then(|| format!("r.{}.{}", range.end(), offset.saturating_add(signed(limit as u64))));
+    Ok(Page { hits: hits(connection, matching, &ids)?, next })
+}
+
+fn collect(
+    statement: &mut rusqlite::Statement<'_>,
+    (query, range): (&Query, &RangeInclusive<i64>),
+    parameters: &[(&str, &dyn ToSql)],
+) -> Result<Vec<i64>, Error> {
+    let (since, until) = (query.since.map(micros), query.until.map(micros));
+    let mut all: Vec<(&str, &dyn ToSql)> = vec![
+        (":first", range.start()),
+        (":last", range.end()),
+        (":session", &query.session),
+        (":agent", &query.agent),
+        (":kind", &query.kind),
+        (":since", &since),
+        (":until", &until),
+    ];
+    all.extend(parameters);
+    let ids = statement.query_map(all.as_slice(), |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
+fn hits(connection: &Connection, matching: &str, ids: &[i64]) -> Result<Vec<Hit>, Error> {
+    let mut statement = connection.prepare_cached(
+        "SELECT passage.session, passage.seq, passage.time, passage.agent, passage.kind,
+             highlight(passage_words, 0, :open, :close),
+             snippet(passage_words, 1, :open, :close, '…', 24)
+         FROM passage_words CROSS JOIN passage ON passage.id = passage_words.rowid
+         WHERE passage_words MATCH :matching AND passage_words.rowid = :id",
+    )?;
+    let (open, close) = (words::OPEN.to_string(), words::CLOSE.to_string());
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let parameters = named_params! {
+            ":matching": matching, ":open": open, ":close": close, ":id": id,
+        };
+        found.push(statement.query_row(parameters, hit)?);
+    }
+    Ok(found)
+}
+
+fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
+    Ok(Hit {
+        session: row.get(0)?,
+        seq: unsigned(row.get(1)?),
+        time: Timestamp::from_microsecond(row.get(2)?).unwrap_or_default(),
+        agent: row.get(3)?,
+        kind: row.get(4)?,
+        title: parts(&row.get::<_, String>(5)?),
+        snippet: parts(&row.get::<_, String>(6)?),
+    })
+}
+
+/// What the index marked, taken apart. Marks that follow one another at once are one.
+fn parts(marked: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for (index, piece) in marked.split(words::OPEN).enumerate() {
+        let (found, rest) = match piece.split_once(words::CLOSE) {
+            Some((found, rest)) if index > 0 => (found, rest),
+            _ => ("", piece),
+        };
+        for (text, found) in [(found, true), (rest, false)] {
+            let text = words::readable(text);
+            match parts.last_mut() {
+                _ if text.is_empty() => {}
+                Some(last) if last.found == found => last.text.push_str(&text),
+                _ => parts.push(Part { text, found }),
+            }
+        }
+    }
+    parts
+}
+
+/// Adds rows to the index. Their texts are split already.
+pub(crate) fn add(connection: &Connection, rows: &[Indexed]) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO passage (session, seq, time, agent, kind, title, text)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for row in rows {
+        let Indexed { session, seq, time, agent, kind, title, text } = row;
+        statement.execute((session, signed(*seq), micros(*time), agent, kind, title, text))?;
+    }
+    Ok(())
+}
+
+/// Removes all rows at once. One by one, as the trigger does it, would take hours where there are millions.
+pub(crate) fn clear(connection: &Connection) -> Result<(), Error> {
+    let query = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'passage_removed'";
+    let trigger: String = connection.query_row(query, [], |row| row.get(0))?;
+    connection.execute_batch(&format!(
+        "DROP TRIGGER passage_removed;
+         DELETE FROM passage;
+         INSERT INTO passage_words (passage_words) VALUES ('delete-all');
+         {trigger};"
+    ))?;
+    Ok(())
+}
+
+/// The same row, split for the index.
+pub(crate) fn split(row: Indexed) -> Indexed {
+    let (title, text) = (words::segmented(&row.title), words::segmented(&row.text));
+    Indexed { title, text, ..row }
+}
+
+fn micros(time: Timestamp) -> i64 {
+    time.as_microsecond()
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;
