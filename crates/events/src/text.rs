@@ -9,9 +9,11 @@ use serde_json::Value;
 
 mod nearest;
 mod redactor;
+mod tokens;
 
 pub use nearest::nearest;
 pub use redactor::Redactor;
+use tokens::CLASSES;
 
 /// What stands where a credential was.
 const REDACTED: &str = "[redacted]";
@@ -90,8 +92,9 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 
 // Word boundaries are those of ASCII: what the patterns begin with is ASCII, and Unicode's would be ten times as slow.
 static CREDENTIALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"(?i)(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+    let tokens: Vec<&str> = CLASSES.iter().map(|class| class.whole).collect();
+    let words = concat!(
+        r"(?i)(?s)-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
         r"|(?-u:\b)(?:",
         r"(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,})",
         r"|sk-[A-Za-z0-9_-]{6,}",
@@ -101,21 +104,23 @@ static CREDENTIALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"|authorization:\s*(?:bearer|basic|token)?\s*[^\s'\x22]+",
         r"|bearer\s+[A-Za-z0-9._~+/=-]+",
         r"|x-api-key:?\s*[^\s'\x22]+",
-        r"|[A-Za-z0-9_]*(?:password|passwd|secret|api_?key|private_key|access_token|auth_token)[A-Za-z0-9_]*\s*[=:]\s*(?:'[^']*'|\x22[^\x22]*\x22|[^\s&;'\x22]+)",
+        // The name may stand in quotes, as in JSON, and those may be escaped, as in JSON within JSON.
+        r"|[A-Za-z0-9_]*(?:password|passwd|secret|api_?key|private_key|access_token|auth_token)[A-Za-z0-9_]*(?:\\?['\x22])?\s*[=:]\s*",
+        r"(?:'[^']*(?:'|\z)|\\?\x22[^\x22]*(?:\x22|\z)|[^\s&;'\x22]+)",
         r"|[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]+@",
         r"|ssh-(?:rsa|ed25519) [A-Za-z0-9+/=]{20,}",
-        r")",
-    ))
-    .ok()
+    );
+    Regex::new(&format!("{words}|(?-i:{}))", tokens.join("|"))).ok()
 });
 
 /// What every credential has in it. Without any of it a text needs no closer look, and hardly any text has.
 static SUSPECT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(concat!(
+    let traces: Vec<&str> = CLASSES.iter().map(|class| class.trace).collect();
+    let words = concat!(
         r"(?i)-----BEGIN|gh[pousr]_|github_pat_|glpat-|sk-|AKIA|ASIA|xox|eyJ|authorization|bearer|x-api-key",
         r"|password|passwd|secret|api_?key|private_key|access_token|auth_token|://|ssh-",
-    ))
-    .ok()
+    );
+    Regex::new(&format!("{words}|(?-i:{})", traces.join("|"))).ok()
 });
 
 /// The shortest of it: `sk-`, `://`.

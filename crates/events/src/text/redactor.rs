@@ -114,7 +114,8 @@ fn open_from(text: &str) -> usize {
     static OPEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(concat!(
             r"(?i)(?-u:\b)(?:authorization:\s*(?:(?:bearer|basic|token)\s*)?|x-api-key:?\s*|bearer\s+)[^\s'\x22]*\z",
-            r"|(?-u:\b)[A-Za-z0-9_]*(?:password|passwd|secret|api_?key|private_key|access_token|auth_token)[A-Za-z0-9_]*\s*(?:[=:]\s*(?:'[^']*|\x22[^\x22]*|[^\s&;'\x22]*))?\z",
+            r"|(?-u:\b)[A-Za-z0-9_]*(?:password|passwd|secret|api_?key|private_key|access_token|auth_token)[A-Za-z0-9_]*(?:\\?['\x22])?\s*",
+            r"(?:[=:]\s*(?:'[^']*|\x22[^\x22]*|\\(?:\x22[^\x22]*)?|[^\s&;'\x22]*))?\z",
             r"|[a-z][a-z0-9+.-]*://[^\s/@]*\z",
             r"|(?-u:\b)ssh-(?:rsa|ed25519)\s?[A-Za-z0-9+/=]*\z",
             r"|[!-~]+\z",
