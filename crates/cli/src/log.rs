@@ -15,6 +15,7 @@ mod moment;
 mod object;
 mod search;
 mod show;
+mod stream;
 mod verify;
 
 #[derive(Debug, Args)]
@@ -31,7 +32,7 @@ enum What {
     Show(show::ShowArgs),
     /// Find what was said and done, by words
     Search(search::SearchArgs),
-    /// Write records to stdout, all or some, for other tools
+    /// Write records to stdout, all or some, for other tools, or as a protocol's events
     Export(export::ExportArgs),
     /// Verify every record, every chain and every checkpoint; exit 1 if something is wrong
     Verify(verify::VerifyArgs),

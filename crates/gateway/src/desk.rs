@@ -2,16 +2,19 @@
 //!
 //! An ask is a record before anybody sees it, and so is its end. The first valid answer wins; a late one is told so.
 //! Whatever goes wrong, the waiting action is refused. After a restart the open asks are taken up from the journal, and
-//! a hook that comes back under its idempotency key waits on the same ask.
+//! a hook that comes back under its idempotency key waits on the same ask. To find them, only what came after a mark is
+//! read: before it no ask is open, and none closed that is still remembered.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use banister_events::activity::{Action, Ask, AskKind, Context, Decision, Gate, Outcome};
+use banister_events::activity::{
+    Action, Activity, Ask, AskKind, Context, Decision, Gate, Origin, Outcome, What,
+};
 use banister_events::aep::dialect::Behavior;
 use banister_events::id;
-use banister_journal::{Draft, Durability, Journal, Kind, Source};
+use banister_journal::{Draft, Durability, Journal, Kind, Record, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -21,6 +24,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::hub::Hub;
+use crate::index::Index;
+use crate::keep::Keeper;
 use crate::pipeline::Incoming;
 use crate::project::{AskFact, CloseFact};
 use crate::{Error, random};
@@ -33,6 +38,7 @@ const REMEMBERED: usize = 4_096;
 /// The desk.
 #[derive(Debug, Clone)]
 pub struct Desk {
+    keeper: Keeper,
     journal: Journal,
     hub: Hub,
     clock: Clock,
@@ -44,13 +50,19 @@ pub struct Desk {
 struct Asks {
     open: HashMap<String, Entry>,
     closed: HashMap<String, Closed>,
-    order: std::collections::VecDeque<String>,
+    order: VecDeque<String>,
+    /// Asks on their way into the journal: the head before each of them.
+    expected: BTreeMap<u64, u64>,
+    tickets: u64,
+    /// Records of asks that are closed, whose exact bytes are held all the same.
+    unsettled: Vec<u64>,
 }
 
 #[derive(Debug)]
 struct Closed {
     fact: CloseFact,
     deadline: Timestamp,
+    position: u64,
 }
 
 /// An end that is on its way.
@@ -73,6 +85,10 @@ impl Closing {
 #[derive(Debug)]
 struct Entry {
     opened: Opened,
+    /// Where the ask stands in the journal.
+    position: u64,
+    /// Whether its exact bytes are held there.
+    held: bool,
     phase: Phase,
     bell: watch::Sender<Option<CloseFact>>,
     waiters: usize,
@@ -169,6 +185,7 @@ pub struct Decided {
 impl Desk {
     /// Takes up the asks that are open in the journal.
     pub fn reopen(
+        keeper: &Keeper,
         journal: &Journal,
         hub: &Hub,
         clock: &Clock,
@@ -177,22 +194,28 @@ impl Desk {
         let now = clock.now();
         let mut asks = Asks::default();
         let kinds = [Kind::Ask, Kind::Answer, Kind::Expiry, Kind::Withdrawal];
-        for record in journal.of_kinds(&kinds)? {
+        for record in journal.of_kinds(&kinds, journal.mark()?)? {
             if record.kind == Kind::Ask {
-                if let Ok(fact) = serde_json::from_slice::<AskFact>(&record.body) {
+                if let Ok(fact) = serde_json::from_slice::<AskFact>(record.exact()) {
                     let draft = AskDraft {
                         fact,
                         session: record.session.clone(),
                         source: record.source.clone(),
                         since: record.time,
                     };
-                    asks.insert(draft, now);
+                    asks.insert(draft, &record, now);
                 }
             } else if let Ok(fact) = serde_json::from_slice::<CloseFact>(&record.body) {
                 asks.finish(fact);
             }
         }
+        // The gateway stopped between the end of an ask and the removal of what was held for it.
+        let open: HashSet<u64> = asks.open.values().map(|entry| entry.position).collect();
+        let held = journal.held()?;
+        asks.unsettled = held.iter().map(|record| record.position).collect();
+        asks.unsettled.retain(|position| !open.contains(position));
         Ok(Self {
+            keeper: keeper.clone(),
             journal: journal.clone(),
             hub: hub.clone(),
             clock: clock.clone(),
@@ -221,12 +244,45 @@ impl Desk {
         }
     }
 
-    /// Puts a recorded ask on the desk; gives its id.
-    pub fn open(&self, draft: AskDraft) -> String {
-        let id = draft.fact.ask.id.clone();
-        let now = self.clock.now();
-        self.lock().insert(draft, now);
-        id
+    /// Announces an ask that is about to be recorded.
+    pub fn expect(&self, draft: AskDraft) -> Expected {
+        let mut asks = self.lock();
+        asks.tickets += 1;
+        let ticket = asks.tickets;
+        asks.expected.insert(ticket, self.journal.head());
+        drop(asks);
+        Expected { desk: self.clone(), ticket, draft: Some(draft) }
+    }
+
+    /// The sessions with open asks.
+    pub fn sessions(&self) -> HashSet<String> {
+        self.lock().open.values().map(|entry| entry.opened.session.clone()).collect()
+    }
+
+    /// Notes in the journal from where on it has to be read when the desk is opened again, and removes what is held for
+    /// nothing.
+    pub async fn tidy(&self) -> Result<(), Error> {
+        let (mark, unsettled) = {
+            let mut asks = self.lock();
+            // An ask that is recorded by now is on the desk, or was expected before: both are looked at under this lock.
+            (asks.mark(self.journal.head()), std::mem::take(&mut asks.unsettled))
+        };
+        if mark > self.journal.mark()? {
+            self.journal.set_mark(mark).await?;
+        }
+        self.settle(unsettled).await;
+        Ok(())
+    }
+
+    /// Removes exact bytes that are not needed any more. What fails is tried again.
+    async fn settle(&self, positions: Vec<u64>) {
+        if positions.is_empty() {
+            return;
+        }
+        if let Err(error) = self.journal.settle(positions.clone()).await {
+            tracing::warn!(%error, "The exact action of a closed ask is still in the journal.");
+            self.lock().unsettled.extend(positions);
+        }
     }
 
     /// The open asks, oldest first.
@@ -375,10 +431,13 @@ impl Desk {
             findings: Value::Null,
             gate: None,
         };
-        match self.journal.append(vec![draft], Durability::Synced).await {
+        let found = Index::default().add(&closed_activity(&opened, &fact, now));
+        let entry = self.keeper.close(draft, &fact, found.into_iter().collect());
+        match self.journal.append(vec![entry], Durability::Synced).await {
             Ok(banister_journal::Appended::Recorded(records)) => {
                 self.hub.publish(&records);
-                self.lock().finish(fact.clone());
+                let held = self.lock().finish(fact.clone());
+                self.settle(held.into_iter().collect()).await;
                 if late { Err(Refused::Late(fact)) } else { Ok(fact) }
             }
             Ok(banister_journal::Appended::Duplicate { .. }) => {
@@ -463,17 +522,26 @@ impl Drop for Waiter<'_> {
 }
 
 impl Asks {
-    fn insert(&mut self, draft: AskDraft, now: Timestamp) {
+    fn insert(&mut self, draft: AskDraft, record: &Record, now: Timestamp) {
         let AskDraft { fact, session, source, since } = draft;
         let id = fact.ask.id.clone();
         let opened =
             Opened { ask: fact.ask, context: fact.context, session, source, since, waiting: false };
-        let bell = watch::Sender::new(None);
-        self.open.insert(id, Entry { opened, phase: Phase::Open, bell, waiters: 0, left: now });
+        let entry = Entry {
+            opened,
+            position: record.position,
+            held: record.captured.exact.is_some(),
+            phase: Phase::Open,
+            bell: watch::Sender::new(None),
+            waiters: 0,
+            left: now,
+        };
+        self.open.insert(id, entry);
     }
 
-    fn finish(&mut self, fact: CloseFact) {
-        let Some(entry) = self.open.remove(&fact.ask) else { return };
+    /// Closes an ask. Gives its position if something is held there.
+    fn finish(&mut self, fact: CloseFact) -> Option<u64> {
+        let entry = self.open.remove(&fact.ask)?;
         entry.bell.send_replace(Some(fact.clone()));
         if self.order.len() == REMEMBERED
             && let Some(oldest) = self.order.pop_front()
@@ -481,8 +549,60 @@ impl Asks {
             self.closed.remove(&oldest);
         }
         self.order.push_back(fact.ask.clone());
-        let deadline = due(&entry.opened.ask);
-        self.closed.insert(fact.ask.clone(), Closed { fact, deadline });
+        let (deadline, position) = (due(&entry.opened.ask), entry.position);
+        self.closed.insert(fact.ask.clone(), Closed { fact, deadline, position });
+        entry.held.then_some(position)
+    }
+
+    /// The position up to which nothing has to be read again, where the journal ends at `head`.
+    fn mark(&self, head: u64) -> u64 {
+        let open = self.open.values().map(|entry| entry.position);
+        let closed = self.closed.values().map(|closed| closed.position);
+        let known = open.chain(closed).map(|position| position.saturating_sub(1));
+        known.chain(self.expected.values().copied()).chain([head]).min().unwrap_or_default()
+    }
+}
+
+/// An ask on its way into the journal.
+#[derive(Debug)]
+pub struct Expected {
+    desk: Desk,
+    ticket: u64,
+    draft: Option<AskDraft>,
+}
+
+impl Expected {
+    /// Puts it on the desk, now that it is recorded; gives its id.
+    pub fn open(mut self, record: &Record) -> String {
+        let Some(draft) = self.draft.take() else { return String::new() };
+        let id = draft.fact.ask.id.clone();
+        let now = self.desk.clock.now();
+        self.desk.lock().insert(draft, record, now);
+        id
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        self.desk.lock().expected.remove(&self.ticket);
+    }
+}
+
+/// The end of an ask, as everybody else is told of it.
+fn closed_activity(opened: &Opened, fact: &CloseFact, now: Timestamp) -> Activity {
+    let CloseFact { ask, outcome, by, message } = fact.clone();
+    Activity {
+        origin: Origin { session: opened.session.as_str().into(), seq: 0, time: now },
+        context: Arc::new(opened.context.clone()),
+        what: What::AskClosed {
+            id: ask,
+            action: opened.ask.action.clone(),
+            outcome,
+            by,
+            message,
+            response: None,
+            updated_input: None,
+        },
     }
 }
 
@@ -529,7 +649,18 @@ impl AskDraft {
     }
 
     /// The record of it.
-    pub fn draft(&self) -> Draft {
+    pub fn entry(&self, keeper: &Keeper) -> banister_journal::Entry {
+        let AskFact { ask, context } = &self.fact;
+        let opened = Activity {
+            origin: Origin { session: self.session.as_str().into(), seq: 0, time: self.since },
+            context: Arc::new(context.clone()),
+            what: What::AskOpened { ask: Box::new(ask.clone()) },
+        };
+        let found = Index::default().add(&opened);
+        keeper.ask(self.draft(), &self.fact, found.into_iter().collect())
+    }
+
+    fn draft(&self) -> Draft {
         Draft {
             session: self.session.clone(),
             time: self.since,

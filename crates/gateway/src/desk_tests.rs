@@ -25,6 +25,7 @@ fn open(dir: &std::path::Path, clock: &Clock) -> Arc<Gateway> {
         own: Vec::new(),
         policy: None,
         sync_allow: false,
+        keeping: crate::keep::Keeping::default(),
     };
     Gateway::open(settings, clock.clone()).unwrap()
 }
@@ -185,4 +186,51 @@ async fn what_is_open_and_what_was_answered_is_known_after_a_restart() {
     assert_eq!(open, [second]);
     let late = gateway.desk.answer(&first, &reply(false)).await.unwrap_err();
     assert!(matches!(late, Refused::Late(fact) if fact.outcome == Outcome::Accepted));
+}
+
+#[tokio::test]
+async fn only_what_came_after_the_mark_is_read_again_and_nothing_is_forgotten() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Clock::manual("2026-11-15T09:00:00Z".parse().unwrap());
+    let gateway = open(dir.path(), &clock);
+    gateway.desk.tidy().await.unwrap();
+    assert_eq!(gateway.journal.mark().unwrap(), 0);
+    gateway.accept(&incoming(None, "git status")).await.unwrap();
+    gateway.desk.tidy().await.unwrap();
+    assert_eq!(gateway.journal.mark().unwrap(), 1, "there is no ask at all");
+
+    let first = gateway.accept(&incoming(Some("k1"), "git push")).await.unwrap().ask.unwrap();
+    let second = gateway.accept(&incoming(Some("k2"), "git push")).await.unwrap().ask.unwrap();
+    gateway.desk.answer(&second, &reply(true)).await.unwrap();
+    gateway.desk.tidy().await.unwrap();
+    assert_eq!(gateway.journal.mark().unwrap(), 2, "the first ask is record 3");
+    drop(gateway);
+    let gateway = open(dir.path(), &clock);
+    let open: Vec<_> = gateway.desk.inbox().into_iter().map(|opened| opened.ask.id).collect();
+    assert_eq!(open, [first]);
+    let late = gateway.desk.answer(&second, &reply(false)).await.unwrap_err();
+    assert!(matches!(late, Refused::Late(_)));
+}
+
+#[tokio::test]
+async fn the_mark_never_passes_an_ask_that_is_on_its_way() {
+    let room = room();
+    let desk = &room.gateway.desk;
+    let what = |id: &str| incoming(Some(id), "git push");
+    let gate = room.gateway.accept(&what("k1")).await.unwrap().gate.unwrap();
+    let now = room.clock.now();
+    let draft = AskDraft::new(&what("k2"), "s", (None, gate), Context::default(), now).unwrap();
+    let head = room.gateway.journal.head();
+    let expected = desk.expect(draft);
+    for _ in 0..3 {
+        room.gateway.accept(&incoming(None, "git status")).await.unwrap();
+    }
+    // As if nothing else were known.
+    let known = std::mem::take(&mut desk.lock().open);
+    desk.tidy().await.unwrap();
+    assert_eq!(room.gateway.journal.mark().unwrap(), head);
+    drop(expected);
+    desk.tidy().await.unwrap();
+    assert_eq!(room.gateway.journal.mark().unwrap(), head + 3);
+    drop(known);
 }

@@ -10,6 +10,8 @@
 //! | [`http`] | the doors: who may come in, and to what |
 //! | [`keys`] | keys, scopes, login links, browser sessions |
 //! | [`pipeline`] | a message becomes history: read, check, gate, journal, publish |
+//! | [`index`] | what can be searched of it |
+//! | [`keep`] | how much of it is kept, and how long; what is signed |
 //! | [`desk`] | a waiting action gets an answer |
 //! | [`hub`] | the live end of the journal |
 //! | [`project`] | records become activities |
@@ -32,6 +34,8 @@ pub mod desk;
 mod error;
 pub mod http;
 pub mod hub;
+pub mod index;
+pub mod keep;
 pub mod keys;
 pub mod pipeline;
 pub mod project;
@@ -44,6 +48,7 @@ pub use error::Error;
 use clock::Clock;
 use desk::Desk;
 use hub::Hub;
+use keep::{Keeper, Keeping};
 use keys::Keys;
 
 /// What a gateway needs to know to start.
@@ -59,6 +64,8 @@ pub struct Settings {
     pub policy: Option<(String, String)>,
     /// Whether an allow by rule waits for the disk too.
     pub sync_allow: bool,
+    /// How much is kept, and how long.
+    pub keeping: Keeping,
 }
 
 /// The gateway: everything that is shared between doors.
@@ -70,6 +77,7 @@ pub struct Gateway {
     pub(crate) journal: Journal,
     pub(crate) hub: Hub,
     pub(crate) desk: Desk,
+    pub(crate) keeper: Keeper,
     /// Who may come in.
     pub keys: Keys,
     pub(crate) clock: Clock,
@@ -94,7 +102,8 @@ impl Gateway {
         let keys = Keys::open(&settings.data.join("keys"), clock.clone())?;
         let hub = Hub::new(journal.head());
         let tasks = TaskTracker::new();
-        let desk = Desk::reopen(&journal, &hub, &clock, &tasks)?;
+        let keeper = Keeper::open(&settings.data, settings.keeping.clone(), &journal, &clock)?;
+        let desk = Desk::reopen(&keeper, &journal, &hub, &clock, &tasks)?;
         let mut own = settings.own.clone();
         own.push(settings.data.clone());
         Ok(Arc::new(Self {
@@ -104,6 +113,7 @@ impl Gateway {
             journal,
             hub,
             desk,
+            keeper,
             keys,
             clock,
             own,

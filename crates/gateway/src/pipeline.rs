@@ -5,18 +5,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::activity::{Action, Decision, Gate, Risk};
+use banister_events::activity::{Action, Decision, Gate, Origin, Risk};
 use banister_events::aep::mapping::{Mapped, Mapping, Stamp};
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Finding, Rule, Severity};
 use banister_events::{aep, check as checks, id};
-use banister_journal::{Appended, Draft, Durability, Kind, Record, Source};
+use banister_journal::{Appended, Draft, Durability, Entry, Kind, Level, Record, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::desk::AskDraft;
+use crate::index::Index;
 use crate::project::HOOK;
 use crate::{Error, Gateway};
 
@@ -174,6 +175,9 @@ impl Gateway {
         };
         let event = draft(incoming, &read, now, &findings, gate.as_ref());
         let protocol = event.source.protocol.clone();
+        let origin = Origin { session: read.session.as_str().into(), seq: 0, time: now };
+        let found = Index::of_events(&read.mapped.events, gate.as_ref(), &origin);
+        let event = self.keeper.message(event, found);
         let quick = gate.as_ref().is_none_or(|gate| gate.decision == Decision::Allow);
         let durability = if quick && !self.settings.sync_allow {
             Durability::Written
@@ -200,18 +204,19 @@ impl Gateway {
     /// Durable, then on the desk, then visible: all three or none, also when the sender has gone meanwhile.
     async fn record(
         self: &Arc<Self>,
-        event: Draft,
+        event: Entry,
         ask: Option<AskDraft>,
         durability: Durability,
     ) -> Result<(Appended, Option<String>), Error> {
         let gateway = Arc::clone(self);
         let recorded = self.tasks.spawn(async move {
-            let mut drafts = vec![event];
-            drafts.extend(ask.as_ref().map(AskDraft::draft));
-            let appended = gateway.journal.append(drafts, durability).await?;
+            let mut entries = vec![event];
+            entries.extend(ask.as_ref().map(|ask| ask.entry(&gateway.keeper)));
+            let expected = ask.map(|ask| gateway.desk.expect(ask));
+            let appended = gateway.journal.append(entries, durability).await?;
             let mut opened = None;
             if let Appended::Recorded(records) = &appended {
-                opened = ask.map(|ask| gateway.desk.open(ask));
+                opened = expected.zip(records.last()).map(|(ask, record)| ask.open(record));
                 gateway.hub.publish(records);
             }
             Ok((appended, opened))
@@ -292,7 +297,8 @@ impl Gateway {
             findings: json!([finding]),
             gate: serde_json::to_value(&gate).ok(),
         };
-        let (appended, _) = self.record(draft, None, Durability::Synced).await?;
+        let entry = self.keeper.message(draft, Vec::new());
+        let (appended, _) = self.record(entry, None, Durability::Synced).await?;
         let (records, duplicate) = match appended {
             Appended::Recorded(records) => (records, false),
             Appended::Duplicate { first, .. } => (vec![first], true),
@@ -403,8 +409,13 @@ fn denied(rule: &str, reason: &str, opaque: Option<String>) -> Gate {
 fn again(first: Arc<Record>, today: Option<Gate>) -> Accepted {
     // A verdict that cannot be read back is not an allow.
     let unread = || denied("journal", "The recorded verdict cannot be read.", None);
-    let recorded = first.gate.as_ref();
-    let then = recorded.map(|gate| Gate::deserialize(gate).unwrap_or_else(|_| unread()));
+    let then = match &first.gate {
+        // The verdict was not kept: there is no other than today's.
+        None if first.captured.level == Level::None => today.clone(),
+        recorded => {
+            recorded.as_ref().map(|gate| Gate::deserialize(gate).unwrap_or_else(|_| unread()))
+        }
+    };
     let lax = |gate: &Option<Gate>| gate.as_ref().is_none_or(|g| g.decision == Decision::Allow);
     let gate = if lax(&then) && !lax(&today) { today } else { then };
     let asked = gate.as_ref().is_some_and(|gate| gate.decision == Decision::Ask);

@@ -59,7 +59,8 @@ impl Projection {
             Origin { session: record.session.as_str().into(), seq: record.seq, time: record.time };
         match record.kind {
             Kind::Event => self.event(record, &origin),
-            Kind::Ask => match serde_json::from_slice::<AskFact>(&record.body) {
+            // While it is open, people see exactly what they are asked about; afterwards what the capture level lets.
+            Kind::Ask => match serde_json::from_slice::<AskFact>(record.exact()) {
                 Ok(fact) => {
                     let what = What::AskOpened { ask: Box::new(fact.ask.clone()) };
                     let context = Arc::new(fact.context.clone());

@@ -38,6 +38,7 @@ pub struct Serving {
     pub address: SocketAddr,
     /// Where it listens for hooks and the command line.
     pub socket: PathBuf,
+    gateway: Arc<Gateway>,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -50,6 +51,7 @@ impl Serving {
         if tokio::time::timeout(DRAIN, self.tasks.wait()).await.is_err() {
             tracing::warn!("Some connections were still open and are cut.");
         }
+        look_after(&self.gateway).await;
         if let Err(error) = std::fs::remove_file(&self.socket) {
             tracing::debug!(%error, "The socket was not removed.");
         }
@@ -113,7 +115,8 @@ pub async fn start(
         }
     });
     tasks.spawn(housekeeping(Arc::clone(gateway), stop.clone()));
-    Ok(Serving { address, socket: socket.to_owned(), stop, tasks })
+    tasks.spawn(upkeep(Arc::clone(gateway), stop.clone()));
+    Ok(Serving { address, socket: socket.to_owned(), gateway: Arc::clone(gateway), stop, tasks })
 }
 
 #[derive(Clone)]
@@ -172,6 +175,41 @@ async fn housekeeping(gateway: Arc<Gateway>, stop: CancellationToken) {
             () = tokio::time::sleep(SWEEP) => {}
         }
         gateway.desk.sweep().await;
+    }
+}
+
+/// Signs the journal now and then, and removes what is too old. Apart from the rest, because it may take its time.
+async fn upkeep(gateway: Arc<Gateway>, stop: CancellationToken) {
+    let (sign, prune) = {
+        let keeping = gateway.keeper.keeping();
+        (keeping.sign_every, keeping.prune_every)
+    };
+    let mut sign = tokio::time::interval(sign.max(SWEEP));
+    let mut prune = tokio::time::interval(prune.max(SWEEP));
+    for ticks in [&mut sign, &mut prune] {
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    }
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            _ = sign.tick() => look_after(&gateway).await,
+            _ = prune.tick() => match gateway.keeper.prune(gateway.desk.sessions()).await {
+                Ok(Some(pruned)) if pruned.records > 0 => {
+                    tracing::info!(records = pruned.records, "Old records were removed.");
+                }
+                Ok(_) => {}
+                Err(error) => tracing::error!(%error, "Old records could not be removed."),
+            },
+        }
+    }
+}
+
+async fn look_after(gateway: &Gateway) {
+    if let Err(error) = gateway.desk.tidy().await {
+        tracing::error!(%error, "The desk could not be tidied.");
+    }
+    if let Err(error) = gateway.keeper.sign().await {
+        tracing::error!(%error, "The journal could not be signed.");
     }
 }
 

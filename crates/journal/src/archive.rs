@@ -9,7 +9,7 @@ use rusqlite::TransactionBehavior;
 use crate::checkpoint::{self, Checkpoint};
 use crate::read::Readers;
 use crate::search::{Page, Query};
-use crate::{Error, Record, SigningKey, sqlite};
+use crate::{Error, Record, SessionRow, SigningKey, sqlite};
 
 /// How much of the journal is in memory at once, in bytes of bodies; one record may have more.
 const CHUNK: usize = 4 * 1024 * 1024;
@@ -40,6 +40,16 @@ impl Archive {
     /// Some records after a position, oldest first: as many as are good to have in memory, none at the end.
     pub fn chunk(&self, position: u64) -> Result<Vec<Arc<Record>>, Error> {
         self.readers.chunk(position, CHUNK)
+    }
+
+    /// Every session that has records, the one with the newest first.
+    pub fn sessions(&self) -> Result<Vec<SessionRow>, Error> {
+        self.readers.sessions()
+    }
+
+    /// Some records of one session after `after_seq`, in order: as many as are good to have in memory, none at the end.
+    pub fn session(&self, session: &str, after_seq: u64) -> Result<Vec<Arc<Record>>, Error> {
+        self.readers.session_chunk(session, after_seq, CHUNK)
     }
 
     /// The positions of the newest records that fit, oldest first: of sessions whose ids begin so, and not older than a

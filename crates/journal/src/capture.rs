@@ -16,12 +16,15 @@
 //! bytes. While they are held, anybody can check them against it. When they are gone, so is the salt, and the commitment
 //! tells nothing; the keyed digest still shows what was removed. The chain never changes.
 //!
+//! Facts of the caller's own have to be understood later, whatever the level. Of those it keeps a form that says less, made
+//! by itself: [`Capture::instead`].
+//!
 //! What counts as a secret is the caller's to say; the digest is of the body alone.
 
 use std::fmt;
 
 use bytes::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::DigestKey;
@@ -29,7 +32,9 @@ use crate::record::Draft;
 use crate::search::Passage;
 
 /// How much is kept. The names are stored and hashed: they never change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Only that something happened.
@@ -114,9 +119,19 @@ impl Capture<'_> {
     /// The same, for what an open ask is about: the exact bytes stay until it is settled.
     pub fn hold(&self, draft: Draft, passages: Vec<Passage>) -> Entry {
         let exact = draft.body.clone();
-        let entry = self.apply(draft, passages);
-        let exact = entry.digest.is_some().then_some(exact);
-        Entry { exact, ..entry }
+        self.apply(draft, passages).holding(exact)
+    }
+
+    /// What is recorded of a fact of the caller's own, whose draft says less than the `exact` bytes already. It is kept as
+    /// it is, at every level, and so is what can be searched of it at the levels that keep something to search.
+    pub fn instead(&self, draft: Draft, exact: &[u8], passages: Vec<Passage>) -> Entry {
+        let digest = (draft.body != exact).then(|| self.digest_key.digest(exact));
+        let passages = match self.level {
+            Level::Full => passages,
+            Level::Redacted => passages.iter().map(|passage| self.passage(passage)).collect(),
+            Level::Metadata | Level::None => Vec::new(),
+        };
+        Entry { level: self.level, digest, passages, ..Entry::from(draft) }
     }
 
     fn text(&self, text: &str) -> String {
@@ -151,6 +166,13 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The same; the exact bytes stay until it is settled, where something else is recorded.
+    #[must_use]
+    pub fn holding(self, exact: Bytes) -> Self {
+        let exact = self.digest.is_some().then_some(exact);
+        Self { exact, ..self }
+    }
+
     /// What will be recorded.
     pub fn draft(&self) -> &Draft {
         &self.draft

@@ -302,10 +302,28 @@ impl Journal {
         self.inner.readers.sessions()
     }
 
-    /// Every record of these kinds, in order. Blocks on the disk. Costs what it returns, unless [`Kind::Event`] is among
-    /// them: then it reads everything.
-    pub fn of_kinds(&self, kinds: &[Kind]) -> Result<Vec<Arc<Record>>, Error> {
-        self.inner.readers.of_kinds(kinds)
+    /// Every record of these kinds after `position`, in order. Blocks on the disk. Costs what it returns, unless
+    /// [`Kind::Event`] is among them: then it reads everything.
+    pub fn of_kinds(&self, kinds: &[Kind], position: u64) -> Result<Vec<Arc<Record>>, Error> {
+        self.inner.readers.of_kinds(kinds, position)
+    }
+
+    /// Keeps a position for the caller, so that it need not begin with the first record when it is opened again. It is no
+    /// part of the record and is not verified.
+    pub async fn set_mark(&self, position: u64) -> Result<(), Error> {
+        let query = "INSERT OR REPLACE INTO meta (name, value) VALUES ('mark', ?1)";
+        self.own(move |writer| {
+            writer.own(|transaction| {
+                transaction.execute(query, [signed(position)])?;
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// The position that was kept last; 0 if none was. Blocks on the disk.
+    pub fn mark(&self) -> Result<u64, Error> {
+        self.inner.readers.mark()
     }
 
     /// Checks a whole journal without changing it, also while a gateway writes to it: see [`crate::verify`].

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use rusqlite::types::FromSql;
-use rusqlite::{Connection, Params, Row, named_params};
+use rusqlite::{Connection, OptionalExtension, Params, Row, named_params};
 use serde_json::Value;
 
 use crate::capture::{Captured, Level};
@@ -82,16 +82,30 @@ impl Readers {
         self.lend(|connection| records(connection, query, parameters))
     }
 
-    pub(crate) fn of_kinds(&self, kinds: &[Kind]) -> Result<Vec<Arc<Record>>, Error> {
+    pub(crate) fn of_kinds(
+        &self,
+        kinds: &[Kind],
+        position: u64,
+    ) -> Result<Vec<Arc<Record>>, Error> {
         self.lend(|connection| {
             // One transaction: the kinds are read as of one moment.
             let moment = connection.unchecked_transaction()?;
             let mut found = Vec::new();
             for kind in Kind::ALL.into_iter().filter(|kind| kinds.contains(kind)) {
-                found.extend(records(&moment, kind_query(kind), [kind.as_str()])?);
+                let parameters = (kind.as_str(), signed(position));
+                found.extend(records(&moment, kind_query(kind), parameters)?);
             }
             found.sort_unstable_by_key(|record| record.position);
             Ok(found)
+        })
+    }
+
+    pub(crate) fn mark(&self) -> Result<u64, Error> {
+        let query = "SELECT value FROM meta WHERE name = 'mark'";
+        self.lend(|connection| {
+            let found: Option<i64> =
+                connection.query_row(query, [], |row| row.get(0)).optional()?;
+            Ok(unsigned(found.unwrap_or_default()))
         })
     }
 
@@ -148,19 +162,19 @@ impl Readers {
     /// The records after a position, as many as fit into `bytes` of bodies; at least one, if there is one.
     pub(crate) fn chunk(&self, position: u64, bytes: usize) -> Result<Vec<Arc<Record>>, Error> {
         let query = select!("WHERE position > ?1 ORDER BY position");
-        self.lend(|connection| {
-            let mut statement = connection.prepare_cached(query)?;
-            let mut rows = statement.query([signed(position)])?;
-            let (mut found, mut taken) = (Vec::new(), 0);
-            while taken < bytes
-                && let Some(row) = rows.next()?
-            {
-                let record = record(row)?;
-                taken += record.body.len() + RECORD_BYTES;
-                found.push(Arc::new(record));
-            }
-            Ok(found)
-        })
+        self.lend(|connection| some_records(connection, query, [signed(position)], bytes))
+    }
+
+    /// The same, of one session after a number.
+    pub(crate) fn session_chunk(
+        &self,
+        session: &str,
+        after_seq: u64,
+        bytes: usize,
+    ) -> Result<Vec<Arc<Record>>, Error> {
+        let query = select!("WHERE session = ?1 AND seq > ?2 ORDER BY seq");
+        let parameters = (session, signed(after_seq));
+        self.lend(|connection| some_records(connection, query, parameters, bytes))
     }
 
     /// The newest position before another, and the session and time of its record.
@@ -247,8 +261,8 @@ impl Drop for Loan<'_> {
 /// Events have no entry in the index by kind; all other kinds must say so to be served from it.
 fn kind_query(kind: Kind) -> &'static str {
     match kind {
-        Kind::Event => select!("WHERE kind = ?1 ORDER BY position"),
-        _ => select!("WHERE kind = ?1 AND kind <> 'event' ORDER BY position"),
+        Kind::Event => select!("WHERE kind = ?1 AND position > ?2 ORDER BY position"),
+        _ => select!("WHERE kind = ?1 AND kind <> 'event' AND position > ?2 ORDER BY position"),
     }
 }
 
@@ -274,6 +288,26 @@ fn records(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         found.push(Arc::new(record(row)?));
+    }
+    Ok(found)
+}
+
+/// As many as fit into `bytes`; at least one, if there is one.
+fn some_records(
+    connection: &Connection,
+    query: &str,
+    parameters: impl Params,
+    bytes: usize,
+) -> Result<Vec<Arc<Record>>, Error> {
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query(parameters)?;
+    let (mut found, mut taken) = (Vec::new(), 0);
+    while taken < bytes
+        && let Some(row) = rows.next()?
+    {
+        let record = record(row)?;
+        taken += record.body.len() + RECORD_BYTES;
+        found.push(Arc::new(record));
     }
     Ok(found)
 }

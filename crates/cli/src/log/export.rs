@@ -1,20 +1,22 @@
-//! `banister log export`: records as lines for other tools, in the journal's order. A few megabytes are in memory at a
-//! time, however long the journal is.
+//! `banister log export`: the record as lines for other tools. A few megabytes are in memory at a time, however long the
+//! journal is.
 //!
-//! A format is a [`Writer`]: it is shown each record, then told that there are no more. One that has to hold state, such as
-//! a protocol's, holds it in itself.
+//! Records are written in the journal's order, or as a protocol's events, session after session: see `stream.rs`.
 
 use std::io::Write;
 
+use banister_events::event::Protocol;
 use banister_events::id::hex;
 use banister_journal::{Archive, Record};
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::base64;
 use super::moment::Moment;
 use super::object::object;
+use super::stream;
 use crate::failure::GOOD;
 use crate::print;
 
@@ -40,105 +42,104 @@ enum Format {
     Jsonl,
     /// One `CloudEvents` 1.0 JSON object per record
     Cloudevents,
+    /// The sessions as AEP 0.1 events, one after another
+    Aep,
+    /// The sessions as AAEP 1.0 events, one after another
+    Aaep,
+    /// The sessions as AG-UI 1.0 threads, one after another
+    Agui,
 }
 
-/// A form that records are written in.
-trait Writer {
-    fn record(&mut self, record: &Record, out: &mut dyn Write) -> anyhow::Result<()>;
-
-    /// Writes what is left when there are no more records.
-    fn end(&mut self, out: &mut dyn Write) -> anyhow::Result<()>;
+/// Which records.
+pub(super) struct Wanted<'a> {
+    /// What the session's id begins with.
+    pub(super) session: &'a str,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
 }
 
-impl Format {
-    fn writer(self) -> Box<dyn Writer> {
-        match self {
-            Self::Jsonl => Box::new(Jsonl),
-            Self::Cloudevents => Box::new(CloudEvents),
-        }
+impl Wanted<'_> {
+    pub(super) fn covers(&self, time: Timestamp) -> bool {
+        self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time < until)
     }
 }
 
 pub(super) fn run(archive: &Archive, args: &ExportArgs) -> anyhow::Result<u8> {
-    let mut writer = args.format.writer();
-    let session = args.session.as_deref().unwrap_or_default();
-    let (since, until) = (args.since.map(Moment::time), args.until.map(Moment::time));
-    print::with(|out, _| {
-        let mut position = 0;
-        loop {
-            let chunk = archive.chunk(position)?;
-            let Some(last) = chunk.last() else { break };
-            position = last.position;
-            for record in &chunk {
-                let time = record.time;
-                if record.session.starts_with(session)
-                    && since.is_none_or(|since| time >= since)
-                    && until.is_none_or(|until| time < until)
-                {
-                    writer.record(record, out)?;
-                }
-            }
+    let wanted = Wanted {
+        session: args.session.as_deref().unwrap_or_default(),
+        since: args.since.map(Moment::time),
+        until: args.until.map(Moment::time),
+    };
+    print::with(|out, err| {
+        match args.format {
+            Format::Jsonl => records(archive, &wanted, |record| jsonl(record, out))?,
+            Format::Cloudevents => records(archive, &wanted, |record| cloud_event(record, out))?,
+            Format::Aep => stream::write(archive, &wanted, Protocol::Aep, out, err)?,
+            Format::Aaep => stream::write(archive, &wanted, Protocol::Aaep, out, err)?,
+            Format::Agui => stream::write(archive, &wanted, Protocol::Agui, out, err)?,
         }
-        writer.end(out)?;
         Ok(GOOD)
     })
 }
 
-struct Jsonl;
-
-impl Writer for Jsonl {
-    fn record(&mut self, record: &Record, out: &mut dyn Write) -> anyhow::Result<()> {
-        serde_json::to_writer(&mut *out, &object(record))?;
-        Ok(writeln!(out)?)
-    }
-
-    fn end(&mut self, _: &mut dyn Write) -> anyhow::Result<()> {
-        Ok(())
+/// Every record that is wanted, in the journal's order.
+fn records(
+    archive: &Archive,
+    wanted: &Wanted<'_>,
+    mut write: impl FnMut(&Record) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut position = 0;
+    loop {
+        let chunk = archive.chunk(position)?;
+        let Some(last) = chunk.last() else { return Ok(()) };
+        position = last.position;
+        for record in &chunk {
+            if record.session.starts_with(wanted.session) && wanted.covers(record.time) {
+                write(record)?;
+            }
+        }
     }
 }
 
+fn jsonl(record: &Record, out: &mut dyn Write) -> anyhow::Result<()> {
+    serde_json::to_writer(&mut *out, &object(record))?;
+    Ok(writeln!(out)?)
+}
+
 /// `source` is the session, `id` the number in it: together they name the record, as `CloudEvents` wants it.
-struct CloudEvents;
-
-impl Writer for CloudEvents {
-    fn record(&mut self, record: &Record, out: &mut dyn Write) -> anyhow::Result<()> {
-        let mut event = Map::new();
-        let mut set = |name: &str, value: Option<&str>| {
-            // A `CloudEvents` attribute that has no value is left out.
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
-                event.insert(name.to_owned(), value.into());
-            }
-        };
-        set("specversion", Some("1.0"));
-        set("id", Some(&record.seq.to_string()));
-        set("source", Some(&format!("urn:banister:session:{}", percent(&record.session))));
-        set("type", Some(&format!("banister.record.{}", record.kind.as_str())));
-        set("time", Some(&record.time.to_string()));
-        set("sequence", Some(&record.seq.to_string()));
-        set("protocol", Some(&record.source.protocol));
-        set("agent", Some(&record.source.agent));
-        set("door", Some(&record.source.door));
-        set("keyid", Some(&record.source.key));
-        set("turn", record.turn.as_deref());
-        set("action", record.action.as_deref());
-        set("eventid", record.event_id.as_deref());
-        set("reader", Some(&record.reader.to_string()));
-        set("level", Some(record.captured.level.as_str()));
-        set("digest", record.captured.digest.map(|digest| hex(&digest)).as_deref());
-        let findings = Some(&record.findings).filter(|findings| !findings.is_null());
-        set("findings", findings.map(Value::to_string).as_deref());
-        set("gate", record.gate.as_ref().map(Value::to_string).as_deref());
-        set("prev", Some(&hex(&record.prev)));
-        set("hash", Some(&hex(&record.hash)));
-        let body = body(&record.body)?;
-        let mut line = Value::Object(event).to_string();
-        line.pop();
-        Ok(writeln!(out, "{line}{body}}}")?)
-    }
-
-    fn end(&mut self, _: &mut dyn Write) -> anyhow::Result<()> {
-        Ok(())
-    }
+fn cloud_event(record: &Record, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut event = Map::new();
+    let mut set = |name: &str, value: Option<&str>| {
+        // A `CloudEvents` attribute that has no value is left out.
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            event.insert(name.to_owned(), value.into());
+        }
+    };
+    set("specversion", Some("1.0"));
+    set("id", Some(&record.seq.to_string()));
+    set("source", Some(&format!("urn:banister:session:{}", percent(&record.session))));
+    set("type", Some(&format!("banister.record.{}", record.kind.as_str())));
+    set("time", Some(&record.time.to_string()));
+    set("sequence", Some(&record.seq.to_string()));
+    set("protocol", Some(&record.source.protocol));
+    set("agent", Some(&record.source.agent));
+    set("door", Some(&record.source.door));
+    set("keyid", Some(&record.source.key));
+    set("turn", record.turn.as_deref());
+    set("action", record.action.as_deref());
+    set("eventid", record.event_id.as_deref());
+    set("reader", Some(&record.reader.to_string()));
+    set("level", Some(record.captured.level.as_str()));
+    set("digest", record.captured.digest.map(|digest| hex(&digest)).as_deref());
+    let findings = Some(&record.findings).filter(|findings| !findings.is_null());
+    set("findings", findings.map(Value::to_string).as_deref());
+    set("gate", record.gate.as_ref().map(Value::to_string).as_deref());
+    set("prev", Some(&hex(&record.prev)));
+    set("hash", Some(&hex(&record.hash)));
+    let body = body(&record.body)?;
+    let mut line = Value::Object(event).to_string();
+    line.pop();
+    Ok(writeln!(out, "{line}{body}}}")?)
 }
 
 /// JSON goes in as it is, but for line ends between its tokens; anything else in base64.

@@ -309,5 +309,106 @@ fn everything_works_beside_a_running_gateway() {
     }
     gateway.hooked("PreToolUse", &command("t2", "git status"));
     let text = stdout(&gateway.banister(&["log", "verify"]));
-    assert!(text.contains("Completeness: good up to checkpoint 1"), "{text}");
+    assert!(text.contains("Completeness: good up to checkpoint"), "{text}");
+}
+
+/// Two sessions side by side: one with everything an agent can do, one that is still at work.
+fn worked() -> Gateway {
+    let gateway = Gateway::start();
+    let tell = |session: &str, hook: &str, fields: Value| {
+        let mut payload = json!({
+            "session_id": session, "cwd": "/src", "hook_event_name": hook,
+        });
+        payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        gateway.hook(hook, payload.to_string().as_bytes())
+    };
+    let told = |session: &str, hook: &str, fields: Value| {
+        tell(session, hook, fields).wait_with_output().unwrap();
+    };
+    let bash = |id: &str, command: &str| json!({ "tool_name": "Bash", "tool_use_id": id, "tool_input": { "command": command } });
+    let done = |id: &str, command: &str| {
+        let mut done = bash(id, command);
+        done["tool_response"] = json!({ "stdout": "nothing to commit", "stderr": "" });
+        done
+    };
+    for session in ["one", "two"] {
+        told(session, "SessionStart", json!({ "source": "startup" }));
+        told(session, "UserPromptSubmit", json!({ "prompt": "Fix the retry loop" }));
+        told(session, "PreToolUse", bash("t1", "git status"));
+    }
+    for session in ["two", "one"] {
+        told(session, "PostToolUse", done("t1", "git status"));
+        told(session, "PreToolUse", bash("t2", "rm -rf /"));
+    }
+    for answer in ["accept", "reject"] {
+        let waiting = tell("one", "PreToolUse", bash(answer, "git push origin main"));
+        let ask = gateway.asked();
+        let answered = gateway.banister(&["answer", &ask, answer]);
+        assert!(answered.status.success(), "{answered:?}");
+        waiting.wait_with_output().unwrap();
+        if answer == "accept" {
+            told("one", "PostToolUse", done(answer, "git push origin main"));
+        }
+    }
+    told("one", "Stop", json!({ "last_assistant_message": "The retry loop is fixed." }));
+    told("one", "SessionEnd", json!({ "reason": "exit" }));
+    told("one", "UserPromptSubmit", json!({ "prompt": "Once more" }));
+    gateway
+}
+
+#[test]
+fn every_exported_stream_passes_the_check() {
+    let gateway = worked();
+    let records = gateway.records();
+    let middle = records[records.len() / 2]["time"].as_str().unwrap();
+    let one = records[0]["session"].as_str().unwrap();
+    for (format, started) in
+        [("aep", "prompt.submitted"), ("aaep", "session.started"), ("agui", "RUN_STARTED")]
+    {
+        for more in [&[][..], &["--until", middle], &["--since", middle], &["--session", one]] {
+            let output = gateway.banister(&[&["log", "export", "--format", format], more].concat());
+            assert!(output.status.success(), "{format} {more:?}: {output:?}");
+            let file = gateway.dir.path().join("stream");
+            std::fs::write(&file, &output.stdout).unwrap();
+            let check = ["check", "--strict", "--protocol", format, file.to_str().unwrap()];
+            let checked = Command::new(BANISTER).args(check).output().unwrap();
+            let findings = stdout(&checked);
+            assert_eq!(checked.status.code(), Some(0), "{format} {more:?}: {findings}");
+            let text = stdout(&output);
+            let runs = text.lines().filter(|line| line.contains(started)).count();
+            assert!(runs > 0, "{format} {more:?}: {text}");
+            if more.is_empty() {
+                for said in ["git push origin main", "Fix the retry loop"] {
+                    assert!(text.contains(said), "{format}: {said}: {text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_gateway_recorded_is_found_signed_and_kept_as_it_was_told() {
+    let mut gateway = Gateway::stopped();
+    let config = gateway.dir.path().join("config.toml");
+    std::fs::write(&config, "[journal]\ncapture = \"redacted\"\nretain_days = 30\n").unwrap();
+    gateway.up_with(&["--config", config.to_str().unwrap()]);
+    let token = format!("ghp_{}", "hunter2".repeat(4));
+    let mut done = command("t1", &format!("curl -H 'X-Token: {token}' example.org"));
+    done["tool_response"] = json!({ "stdout": "a quick brown fox" });
+    gateway.hooked("PostToolUse", &done);
+    let found = stdout(&gateway.banister(&["log", "search", "brown", "fox"]));
+    assert!(found.contains("quick **brown** **fox**"), "{found}");
+    let kept = stdout(&gateway.banister(&["log", "export"]));
+    assert!(kept.contains("[redacted]") && !kept.contains("hunter2"), "{kept}");
+    gateway.stop();
+    let text = stdout(&gateway.banister(&["log", "verify"]));
+    assert!(text.contains("Completeness: good up to checkpoint"), "{text}");
+
+    for wrong in ["capture = \"some\"", "retain_days = 0", "retain = 3"] {
+        std::fs::write(&config, format!("[journal]\n{wrong}\n")).unwrap();
+        let config = config.to_str().unwrap();
+        let output = gateway.banister(&["serve", "--listen", "127.0.0.1:0", "--config", config]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(stderr(&output).contains("line 2"), "{}", stderr(&output));
+    }
 }

@@ -87,6 +87,15 @@ impl Gateway {
         }
     }
 
+    /// Asks it to stop, and waits until it has.
+    pub(crate) fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let pid = child.id().to_string();
+            assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+            assert!(child.wait().unwrap().success());
+        }
+    }
+
     /// `kill -9` while others still use it.
     pub(crate) fn kill_shared(&self) {
         let pid = self.child.as_ref().unwrap().id().to_string();

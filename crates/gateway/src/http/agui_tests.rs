@@ -267,6 +267,7 @@ async fn at_work() -> (tempfile::TempDir, Arc<Gateway>, String) {
         own: Vec::new(),
         policy: None,
         sync_allow: false,
+        keeping: crate::keep::Keeping::default(),
     };
     let gateway = Gateway::open(settings, Clock::default()).unwrap();
     let session = tell(&gateway, "UserPromptSubmit", json!({ "prompt": "Go." })).await;

@@ -56,9 +56,12 @@ fn follow(
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let start = match (seen, wanted.from.as_deref()) {
         (Some(seen), _) => match Cursor::parse(seen, shared.gateway.journal.epoch()) {
-            Some(cursor) => Start::After(cursor),
-            // Of another journal: what it missed cannot be told. It is told so, and what is going on.
-            None => Start::Exhausted,
+            Some(cursor) if cursor.position >= shared.gateway.journal.pruned() => {
+                Start::After(cursor)
+            }
+            // Of another journal, or what came next was pruned: what it missed cannot be told. It is told so, and what
+            // is going on.
+            _ => Start::Exhausted,
         },
         (None, None | Some("now")) => Start::Now,
         (None, Some("start")) => Start::Beginning,

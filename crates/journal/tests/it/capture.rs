@@ -71,6 +71,30 @@ fn what_has_no_secret_needs_no_digest() {
 }
 
 #[test]
+fn a_fact_of_the_callers_own_is_kept_in_the_form_it_was_given() {
+    let key = DigestKey::from_bytes([3; 32]);
+    let place = Place::new();
+    let journal = place.open();
+    for level in Level::ALL {
+        let said = vec![passage("ask", "login", "hunter2, mine alone")];
+        let short = Draft { body: "login".into(), ..draft(level.as_str(), "") };
+        let entry = capture(level, &key).instead(short, b"login hunter2", said);
+        let record = recorded(&journal, vec![entry.holding("login hunter2".into())]).remove(0);
+        assert_eq!((record.body.as_ref(), record.captured.level), (&b"login"[..], level));
+        assert_eq!(record.captured.digest, Some(key.digest(b"login hunter2")));
+        assert_eq!(record.exact().as_ref(), b"login hunter2");
+    }
+    let found = journal.search(&words("mine")).unwrap().hits;
+    let found: Vec<_> = found.into_iter().map(|hit| hit.session).collect();
+    assert_eq!(found, ["full", "redacted"]);
+    let whole = capture(Level::None, &key).instead(draft("a", "all"), b"all", Vec::new());
+    let record = recorded(&journal, vec![whole.holding("all".into())]).remove(0);
+    assert_eq!((&record.captured.digest, &record.captured.exact), (&None, &None));
+    assert_eq!(journal.held().unwrap().len(), 4);
+    assert!(Journal::verify(&place.path()).unwrap().is_clean());
+}
+
+#[test]
 fn the_same_message_is_known_again_at_every_level_and_another_is_not() {
     let key = DigestKey::from_bytes([3; 32]);
     for level in Level::ALL {

@@ -22,6 +22,7 @@ fn contract<O: Fn() -> Journal>(place: impl Fn() -> O) {
     ids_of_different_keys_do_not_meet(place());
     reopening_changes_nothing(place());
     own_facts_are_found_in_order(place());
+    a_mark_is_kept(place());
     sessions_are_listed_newest_first(place());
     nothing_is_nothing(place());
     heads_are_where_the_chains_end(place());
@@ -135,7 +136,7 @@ fn own_facts_are_found_in_order(open: impl Fn() -> Journal) {
         kinds.iter().map(|&kind| Draft { kind, ..draft("a", kind.as_str()) }).collect(),
     );
     let found = |kinds: &[Kind]| -> Vec<_> {
-        let records = journal.of_kinds(kinds).unwrap();
+        let records = journal.of_kinds(kinds, 0).unwrap();
         records.iter().map(|record| (record.position, record.kind)).collect()
     };
     assert_eq!(
@@ -149,6 +150,22 @@ fn own_facts_are_found_in_order(open: impl Fn() -> Journal) {
     );
     assert_eq!(found(&[Kind::Idle]), []);
     assert_eq!(found(&[]), []);
+    let later = |position| -> Vec<_> {
+        let records = journal.of_kinds(&[Kind::Ask, Kind::Event], position).unwrap();
+        records.iter().map(|record| record.position).collect()
+    };
+    assert_eq!((later(2), later(5)), (vec![3, 5], vec![]));
+}
+
+fn a_mark_is_kept(open: impl Fn() -> Journal) {
+    let journal = open();
+    assert_eq!(journal.mark().unwrap(), 0);
+    for position in [7, 3] {
+        wait(journal.set_mark(position)).unwrap();
+        assert_eq!(journal.mark().unwrap(), position);
+    }
+    drop(journal);
+    assert_eq!(open().mark().unwrap(), 3);
 }
 
 fn sessions_are_listed_newest_first(open: impl Fn() -> Journal) {
