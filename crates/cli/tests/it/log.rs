@@ -370,8 +370,13 @@ fn every_exported_stream_passes_the_check() {
             assert!(output.status.success(), "{format} {more:?}: {output:?}");
             let file = gateway.dir.path().join("stream");
             std::fs::write(&file, &output.stdout).unwrap();
-            let check = ["check", "--strict", "--protocol", format, file.to_str().unwrap()];
-            let checked = Command::new(BANISTER).args(check).output().unwrap();
+            let mut check = Command::new(BANISTER);
+            check.args(["check", "--protocol", format]).arg(&file);
+            // By a rule that is opt-in, a stream of AG-UI is one thread.
+            if format != "agui" || more.contains(&"--session") {
+                check.arg("--strict");
+            }
+            let checked = check.output().unwrap();
             let findings = stdout(&checked);
             assert_eq!(checked.status.code(), Some(0), "{format} {more:?}: {findings}");
             let text = stdout(&output);
@@ -394,6 +399,7 @@ fn what_the_gateway_recorded_is_found_signed_and_kept_as_it_was_told() {
     gateway.up_with(&["--config", config.to_str().unwrap()]);
     let token = format!("ghp_{}", "hunter2".repeat(4));
     let mut done = command("t1", &format!("curl -H 'X-Token: {token}' example.org"));
+    done["hook_event_name"] = json!("PostToolUse");
     done["tool_response"] = json!({ "stdout": "a quick brown fox" });
     gateway.hooked("PostToolUse", &done);
     let found = stdout(&gateway.banister(&["log", "search", "brown", "fox"]));
