@@ -11,8 +11,8 @@ fn told(what: What) -> Activity {
     Activity { origin, context: Arc::new(Context::default()), what }
 }
 
-fn found(kind: &str, title: &str, text: &str) -> Option<Passage> {
-    Some(passage(kind, title, text.to_owned()))
+fn found(kind: &str, title: &str, text: &str) -> Passage {
+    passage(kind, title, text.to_owned())
 }
 
 fn bash(command: &str) -> Action {
@@ -39,9 +39,9 @@ fn a_message_in_pieces_is_found_as_a_whole_when_it_ends() {
         index.add(&told(What::Said { message, role: Role::Assistant, text, last }))
     };
     assert_eq!(say("m1", "All tests ", false), None);
-    assert_eq!(say("m2", "Hello", true), found("message", "assistant", "Hello"));
+    assert_eq!(say("m2", "Hello", true), Some(found("message", "assistant", "Hello")));
     assert_eq!(say("m1", "pass.", false), None);
-    assert_eq!(say("m1", "", true), found("message", "assistant", "All tests pass."));
+    assert_eq!(say("m1", "", true), Some(found("message", "assistant", "All tests pass.")));
     assert_eq!(say("m1", "", true), None, "nothing is not found");
 }
 
@@ -59,9 +59,9 @@ fn an_action_is_found_with_its_outcome_when_it_ends() {
         duration_ms: None,
     };
     let text = "cargo test\n42 passed\n1\ndone";
-    assert_eq!(index.add(&told(ended.clone())), found("action", "Bash", text));
+    assert_eq!(index.add(&told(ended.clone())), Some(found("action", "Bash", text)));
     let alone = "42 passed\n1\ndone";
-    assert_eq!(index.add(&told(ended)), found("action", "Bash", alone), "it is over");
+    assert_eq!(index.add(&told(ended)), Some(found("action", "Bash", alone)), "it is over");
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn an_action_that_is_refused_is_found_at_once() {
     let mut index = Index::default();
     let (action, gate) = (bash("rm -rf /"), Some(gate(Decision::Deny)));
     let refused = index.add(&told(What::ActionRequested { action, gate }));
-    assert_eq!(refused, found("action", "Bash", "rm -rf /\nIt deletes."));
+    assert_eq!(refused, Some(found("action", "Bash", "rm -rf /\nIt deletes.")));
     let denied =
         What::ActionDenied { action: bash("rm -rf /"), by: "user".to_owned(), reason: None };
-    assert_eq!(index.add(&told(denied)), found("action", "Bash", "rm -rf /"));
+    assert_eq!(index.add(&told(denied)), Some(found("action", "Bash", "rm -rf /")));
 }
 
 #[test]

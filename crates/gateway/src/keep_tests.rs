@@ -32,7 +32,7 @@ impl Room {
         Self::new(Keeping { level, ..Keeping::default() })
     }
 
-    async fn tell(&self, hook: &str, fields: Value) -> crate::pipeline::Accepted {
+    async fn tell(&self, hook: &str, fields: &Value) -> crate::pipeline::Accepted {
         self.gateway.accept(&incoming(hook, fields)).await.unwrap()
     }
 
@@ -54,7 +54,7 @@ fn open(dir: &Path, keeping: Keeping, clock: &Clock) -> Arc<Gateway> {
     Gateway::open(settings, clock.clone()).unwrap()
 }
 
-fn incoming(hook: &str, fields: Value) -> Incoming {
+fn incoming(hook: &str, fields: &Value) -> Incoming {
     let mut payload = json!({
         "session_id": "one", "cwd": "/src", "hook_event_name": hook, "tool_use_id": "t1",
     });
@@ -96,7 +96,7 @@ async fn an_ask_is_exact_while_it_is_open_and_leaves_nothing_behind_that_its_lev
     for level in [Level::Redacted, Level::Metadata, Level::None] {
         let room = Room::at(level);
         let command = format!("git push https://me:{}@example.org/x", secret());
-        let ask = room.tell("PreToolUse", bash(&command)).await.ask.unwrap();
+        let ask = room.tell("PreToolUse", &bash(&command)).await.ask.unwrap();
         let opened = room.gateway.desk.inbox().remove(0);
         assert_eq!(opened.ask.action.as_ref().unwrap().subject(), command);
         assert!(room.records()[1].captured.exact.is_some(), "{level:?}");
@@ -140,10 +140,10 @@ async fn an_ask_is_exact_while_it_is_open_and_leaves_nothing_behind_that_its_lev
 async fn an_agent_has_its_own_level() {
     let levels = [("claude-code".to_owned(), Level::None)].into();
     let room = Room::new(Keeping { levels, ..Keeping::default() });
-    room.tell("UserPromptSubmit", json!({ "prompt": "Go." })).await;
+    room.tell("UserPromptSubmit", &json!({ "prompt": "Go." })).await;
     let other = Incoming {
         agent: "codex".to_owned(),
-        ..incoming("UserPromptSubmit", json!({ "prompt": "Stay." }))
+        ..incoming("UserPromptSubmit", &json!({ "prompt": "Stay." }))
     };
     room.gateway.accept(&other).await.unwrap();
     let levels: Vec<_> = room.records().iter().map(|record| record.captured.level).collect();
@@ -157,7 +157,7 @@ async fn the_same_message_again_is_judged_again_where_its_verdict_was_not_kept()
     for command in ["git status", "rm -rf /", "git push"] {
         let once = Incoming {
             event_id: Some(command.to_owned()),
-            ..incoming("PreToolUse", bash(command))
+            ..incoming("PreToolUse", &bash(command))
         };
         let first = room.gateway.accept(&once).await.unwrap();
         let again = room.gateway.accept(&once).await.unwrap();
@@ -169,13 +169,13 @@ async fn the_same_message_again_is_judged_again_where_its_verdict_was_not_kept()
 #[tokio::test]
 async fn what_was_said_and_done_is_found() {
     let room = Room::at(Level::Full);
-    room.tell("UserPromptSubmit", json!({ "prompt": "Fix the retry loop" })).await;
-    room.tell("PreToolUse", bash("git status")).await;
+    room.tell("UserPromptSubmit", &json!({ "prompt": "Fix the retry loop" })).await;
+    room.tell("PreToolUse", &bash("git status")).await;
     let mut done = bash("git status");
     done["tool_response"] = json!({ "stdout": "nothing to commit" });
-    room.tell("PostToolUse", done).await;
-    room.tell("PreToolUse", bash("rm -rf /")).await;
-    let ask = room.tell("PreToolUse", bash("git push origin")).await.ask.unwrap();
+    room.tell("PostToolUse", &done).await;
+    room.tell("PreToolUse", &bash("rm -rf /")).await;
+    let ask = room.tell("PreToolUse", &bash("git push origin")).await.ask.unwrap();
     room.gateway.desk.answer(&ask, &reply("careful now")).await.unwrap();
     let kind = |kind: &str, seq| vec![(kind.to_owned(), seq)];
     assert_eq!(room.search("retry loop"), kind("message", 1));
@@ -191,7 +191,7 @@ async fn the_journal_is_signed_when_it_has_changed() {
     let room = Room::at(Level::Full);
     let keeper = &room.gateway.keeper;
     assert_eq!(keeper.sign().await.unwrap(), 0);
-    room.tell("UserPromptSubmit", json!({ "prompt": "Go." })).await;
+    room.tell("UserPromptSubmit", &json!({ "prompt": "Go." })).await;
     assert_eq!((keeper.sign().await.unwrap(), keeper.sign().await.unwrap()), (1, 0));
     let checkpoint = room.gateway.journal.checkpoints(0, 9).unwrap().remove(0);
     let key = SigningKey::open(&room.dir.path().join("data").join(SigningKey::FILE)).unwrap();
@@ -201,9 +201,9 @@ async fn the_journal_is_signed_when_it_has_changed() {
 #[tokio::test]
 async fn what_is_too_old_goes_but_for_what_somebody_is_asked_about() {
     let room = Room::new(Keeping { age: Some(Duration::from_mins(3)), ..Keeping::default() });
-    room.tell("PreToolUse", bash("git push")).await;
+    room.tell("PreToolUse", &bash("git push")).await;
     let other = json!({ "session_id": "two", "prompt": "Go." });
-    room.tell("UserPromptSubmit", other).await;
+    room.tell("UserPromptSubmit", &other).await;
     room.clock.advance(Duration::from_mins(4));
     let keep = room.gateway.desk.sessions();
     let pruned = room.gateway.keeper.prune(keep.clone()).await.unwrap().unwrap();
