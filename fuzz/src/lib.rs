@@ -3,8 +3,8 @@
 //! They live here, apart from the fuzzer, so that `tests/replay.rs` can run them over the seeds on stable. A target
 //! fails by panicking; that is its only way to say something.
 
-use banister_events::activity::{Action, ActionKind, Activity, Decision, Origin};
 use banister_events::aaep::voice::Voice;
+use banister_events::activity::{Action, ActionKind, Activity, Decision, Origin};
 use banister_events::aep::mapping::{Agents, Stamp};
 use banister_events::agui::follow::{Ending, Follower};
 use banister_events::agui::protobuf;

@@ -45,7 +45,7 @@ fn run_of(thread: &str) -> String {
         json!({ "type": "TEXT_MESSAGE_END", "messageId": "m" }),
         json!({ "type": "RUN_FINISHED", "threadId": thread, "runId": format!("{thread}-1") }),
     ];
-    run.iter().map(|event| format!("{event}\n")).collect()
+    run.map(|event| event.to_string()).join("\n") + "\n"
 }
 
 const CALL: &str = r#"{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls -la"},"tool_use_id":"t1"}"#;

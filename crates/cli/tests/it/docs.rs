@@ -65,7 +65,7 @@ fn commands(text: &str) -> Vec<Step> {
         for line in block {
             if let Some(end) = &until {
                 let step = steps.last_mut().unwrap();
-                step.script.push_str(&format!("\n{line}"));
+                step.script.extend(["\n", line.as_str()]);
                 if line == *end {
                     until = None;
                 }

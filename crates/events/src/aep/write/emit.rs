@@ -78,15 +78,13 @@ impl Writer {
         }
         self.ended = draft.kind == "session.end";
         let id = self.next_id(place, "evt_");
-        let envelope = match self.envelope.take().filter(|envelope| envelope.fits(place)) {
-            Some(envelope) => envelope,
-            None => {
-                let agent = &place.context.agent;
-                let named = || if agent.is_empty() { "unknown".to_owned() } else { agent.clone() };
-                let slug = self.agent.get_or_insert_with(named);
-                Envelope::new(place, slug, &mut self.notes)
-            }
-        };
+        let known = self.envelope.take().filter(|envelope| envelope.fits(place));
+        let envelope = known.unwrap_or_else(|| {
+            let agent = &place.context.agent;
+            let named = || if agent.is_empty() { "unknown".to_owned() } else { agent.clone() };
+            let slug = self.agent.get_or_insert_with(named);
+            Envelope::new(place, slug, &mut self.notes)
+        });
         let Draft { kind, fields, own, carried, ids: renamed, thread, clean } = draft;
         let mut event = Map::new();
         event.insert("aep_version".into(), json!(VERSION));
