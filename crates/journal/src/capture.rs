@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::DigestKey;
-use crate::record::Draft;
+use crate::record::{Draft, Record};
 use crate::search::Passage;
 
 /// How much is kept. The names are stored and hashed: they never change.
@@ -176,6 +176,11 @@ impl Entry {
     /// What will be recorded.
     pub fn draft(&self) -> &Draft {
         &self.draft
+    }
+
+    /// Whether a record is of the same bytes. What was not kept is compared by its digest.
+    pub fn is_again(&self, record: &Record) -> bool {
+        record.body == self.draft.body && record.captured.digest == self.digest
     }
 }
 

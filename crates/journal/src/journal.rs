@@ -302,6 +302,15 @@ impl Journal {
         self.inner.readers.sessions()
     }
 
+    /// The records that bear these ids of one sender, in the order of the ids. Blocks on the disk.
+    pub fn of_events(
+        &self,
+        key: &str,
+        event_ids: &[String],
+    ) -> Result<Vec<Option<Arc<Record>>>, Error> {
+        self.inner.readers.of_events(key, event_ids)
+    }
+
     /// Every record of these kinds after `position`, in order. Blocks on the disk. Costs what it returns, unless
     /// [`Kind::Event`] is among them: then it reads everything.
     pub fn of_kinds(&self, kinds: &[Kind], position: u64) -> Result<Vec<Arc<Record>>, Error> {

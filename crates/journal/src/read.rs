@@ -82,6 +82,19 @@ impl Readers {
         self.lend(|connection| records(connection, query, parameters))
     }
 
+    pub(crate) fn of_events(
+        &self,
+        key: &str,
+        event_ids: &[String],
+    ) -> Result<Vec<Option<Arc<Record>>>, Error> {
+        self.lend(|connection| {
+            // One transaction: all are looked for at one moment.
+            let moment = connection.unchecked_transaction()?;
+            let find = |id: &String| Ok(of_event(&moment, key, id)?.map(Arc::new));
+            event_ids.iter().map(find).collect()
+        })
+    }
+
     pub(crate) fn of_kinds(
         &self,
         kinds: &[Kind],
