@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use banister_client::{Client, Endpoint};
+use banister_gateway::ingest::Pushing;
 use banister_gateway::keep::Keeping;
+use banister_gateway::keys::Keys;
 use banister_journal::Level;
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -65,9 +67,18 @@ impl Place {
 
     /// A client with the person's key.
     pub(crate) fn client(&self) -> anyhow::Result<Client> {
+        self.client_with(Keys::PERSON)
+    }
+
+    /// A client with the agent's key, which may emit.
+    pub(crate) fn emitter(&self) -> anyhow::Result<Client> {
+        self.client_with(Keys::AGENT)
+    }
+
+    fn client_with(&self, key: &str) -> anyhow::Result<Client> {
         let dir = self.dir()?;
         let running = Running::read(&dir)?;
-        let path = dir.join("keys").join(banister_gateway::keys::Keys::PERSON);
+        let path = dir.join("keys").join(key);
         let key = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         Ok(Client::new(Endpoint::Unix(running.socket), key.trim()))
     }
@@ -103,6 +114,8 @@ pub(crate) struct Config {
     pub(crate) policy: Option<PathBuf>,
     #[serde(default)]
     pub(crate) sync_allow: bool,
+    #[serde(default)]
+    pub(crate) push: Pushing,
     #[serde(default)]
     pub(crate) journal: JournalConfig,
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use banister_events::aep::mapping::{Agents, Mapping};
 use banister_gateway::clock::Clock;
+use banister_gateway::ingest::Pushing;
 use banister_gateway::keep::Keeping;
 use banister_gateway::keys::{Keys, private_dir, private_file};
 use banister_gateway::serve::{Serving, start};
@@ -51,6 +52,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
     let mut settings = settings(data.clone(), args.policy.clone().or(config.policy))?;
     settings.sync_allow = config.sync_allow;
     settings.keeping = config.journal.keeping();
+    settings.push = config.push;
     // An agent that could edit these would write its own rules.
     settings.own.extend(args.config.iter().chain([&socket]).flat_map(|path| both_names(path)));
     logging("info");
@@ -116,7 +118,8 @@ pub(crate) fn settings(data: PathBuf, policy: Option<PathBuf>) -> anyhow::Result
         None => None,
     };
     let keeping = Keeping::default();
-    Ok(Settings { data, home: env::HOME.path(), own, policy, sync_allow: false, keeping })
+    let (home, push) = (env::HOME.path(), Pushing::default());
+    Ok(Settings { data, home, own, policy, sync_allow: false, keeping, push })
 }
 
 /// A file's path as it was given, and as it is without links.

@@ -297,6 +297,11 @@ impl Desk {
         open
     }
 
+    /// How an ask was closed, if it was, and not too long ago.
+    pub fn closed(&self, id: &str) -> Option<CloseFact> {
+        self.lock().closed.get(id).map(|closed| closed.fact.clone())
+    }
+
     /// Gives an answer. `name` is the ask's id, or the beginning of it.
     pub async fn answer(&self, name: &str, reply: &Reply) -> Result<CloseFact, Refused> {
         let fact = CloseFact {

@@ -26,6 +26,7 @@ fn open(dir: &std::path::Path, clock: &Clock) -> Arc<Gateway> {
         policy: None,
         sync_allow: false,
         keeping: crate::keep::Keeping::default(),
+        push: crate::ingest::Pushing::default(),
     };
     Gateway::open(settings, clock.clone()).unwrap()
 }

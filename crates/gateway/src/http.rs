@@ -11,9 +11,10 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
+use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Gateway;
@@ -23,7 +24,9 @@ pub(crate) mod agui;
 mod api;
 mod body;
 mod hooks;
+mod ops;
 mod pages;
+mod push;
 mod streams;
 
 /// The name under which browsers should open the gateway; every resolver takes it for this machine.
@@ -103,8 +106,10 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
     let shared = Shared { gateway, door, stop };
     Router::new()
         .route("/hooks/{agent}/{event}", post(hooks::hook))
-        .route("/aaep/v1/events", get(streams::aaep))
-        .route("/aep/v0.1/events", get(streams::aep))
+        .route("/aaep/v1/events", get(streams::aaep).post(push::aaep))
+        .route("/aep/v0.1/events", get(streams::aep).post(push::aep))
+        .route("/aep/v0.1/decide", post(push::decide))
+        .route("/agui/threads/{thread}/events", post(push::agui))
         .route("/agui/sessions/{session}", post(agui::run))
         .route("/api/inbox", get(api::inbox))
         .route("/api/asks/{ask}/answer", post(api::answer))
@@ -117,7 +122,8 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
         .route("/logout", post(pages::logout))
         .route("/app.css", get(pages::style))
         .route("/healthz", get(async || "ok\n"))
-        .route("/readyz", get(async || "ok\n"))
+        .route("/readyz", get(ops::ready))
+        .route("/metrics", get(ops::metrics))
         .fallback(async || {
             Problem::new(StatusCode::NOT_FOUND, "not-found", "there is nothing here")
                 .remedy("docs/reference/http.md lists the doors")
@@ -127,12 +133,15 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
 }
 
 async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    match shared.door.refuse(request.headers()) {
+    let since = Instant::now();
+    let response = match shared.door.refuse(request.headers()) {
         None => next.run(request).await,
         Some(reason) => Problem::new(StatusCode::FORBIDDEN, "foreign", reason)
             .remedy("open the gateway under the address it printed, without a proxy in between")
             .into_response(),
-    }
+    };
+    shared.gateway.metrics.request(response.status().as_u16(), since.elapsed());
+    response
 }
 
 /// Something that did not work, as programs read it.
@@ -144,11 +153,13 @@ pub(crate) struct Problem {
     /// The rule that was broken, and the JSON Pointer to where.
     place: Option<(&'static str, String)>,
     remedy: Option<&'static str>,
+    /// In how many seconds it may work.
+    retry: Option<u64>,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), place: None, remedy: None }
+        Self { status, code, message: message.into(), place: None, remedy: None, retry: None }
     }
 
     pub(crate) fn at(mut self, rule: &'static str, pointer: &str) -> Self {
@@ -158,6 +169,12 @@ impl Problem {
 
     pub(crate) fn remedy(mut self, remedy: &'static str) -> Self {
         self.remedy = Some(remedy);
+        self
+    }
+
+    /// Says when to try again.
+    pub(crate) fn retry_in(mut self, seconds: u64) -> Self {
+        self.retry = Some(seconds);
         self
     }
 
@@ -179,7 +196,11 @@ impl IntoResponse for Problem {
         if let (Some(remedy), Some(error)) = (self.remedy, error.as_object_mut()) {
             error.insert("remedy".to_owned(), json!(remedy));
         }
-        (self.status, axum::Json(json!({ "error": error }))).into_response()
+        let mut response = (self.status, axum::Json(json!({ "error": error }))).into_response();
+        if let Some(seconds) = self.retry {
+            response.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        response
     }
 }
 

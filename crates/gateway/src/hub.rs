@@ -83,6 +83,11 @@ impl Hub {
         self.bell.subscribe()
     }
 
+    /// How many follow it.
+    pub fn followers(&self) -> usize {
+        self.bell.receiver_count()
+    }
+
     /// Everything up to here was published.
     pub fn head(&self) -> u64 {
         *self.bell.borrow()

@@ -49,8 +49,9 @@ impl Room {
 
 fn open(dir: &Path, keeping: Keeping, clock: &Clock) -> Arc<Gateway> {
     let data = dir.join("data");
-    let settings =
-        Settings { data, home: None, own: Vec::new(), policy: None, sync_allow: false, keeping };
+    let push = crate::ingest::Pushing::default();
+    let (own, policy, sync_allow) = (Vec::new(), None, false);
+    let settings = Settings { data, home: None, own, policy, sync_allow, keeping, push };
     Gateway::open(settings, clock.clone()).unwrap()
 }
 

@@ -9,7 +9,8 @@
 //! | [`serve`] | listens on a TCP port and a Unix socket |
 //! | [`http`] | the doors: who may come in, and to what |
 //! | [`keys`] | keys, scopes, login links, browser sessions |
-//! | [`pipeline`] | a message becomes history: read, check, gate, journal, publish |
+//! | [`pipeline`] | a hook's payload becomes history: read, check, gate, journal, publish |
+//! | [`ingest`] | pushed events become history: in batches, with a receipt each |
 //! | [`index`] | what can be searched of it |
 //! | [`keep`] | how much of it is kept, and how long; what is signed |
 //! | [`desk`] | a waiting action gets an answer |
@@ -17,6 +18,8 @@
 //! | [`project`] | records become activities |
 //! | [`deliver`] | activities become a subscriber's stream |
 //! | [`spool`] | what hooks kept while there was no gateway |
+//! | [`metrics`] | what is counted |
+//! | [`rate`] | how much one key may ask for |
 //! | [`clock`] | where time comes from |
 
 use std::net::SocketAddr;
@@ -35,11 +38,14 @@ mod error;
 pub mod http;
 pub mod hub;
 pub mod index;
+pub mod ingest;
 pub mod keep;
 pub mod keys;
+pub mod metrics;
 pub mod pipeline;
 pub mod project;
 pub mod random;
+pub mod rate;
 pub mod serve;
 pub mod spool;
 
@@ -48,8 +54,11 @@ pub use error::Error;
 use clock::Clock;
 use desk::Desk;
 use hub::Hub;
+use ingest::{Lanes, Pushing};
 use keep::{Keeper, Keeping};
 use keys::Keys;
+use metrics::Metrics;
+use rate::Rates;
 
 /// What a gateway needs to know to start.
 #[derive(Debug, Clone)]
@@ -66,6 +75,8 @@ pub struct Settings {
     pub sync_allow: bool,
     /// How much is kept, and how long.
     pub keeping: Keeping,
+    /// How pushed events are taken.
+    pub push: Pushing,
 }
 
 /// The gateway: everything that is shared between doors.
@@ -81,6 +92,10 @@ pub struct Gateway {
     /// Who may come in.
     pub keys: Keys,
     pub(crate) clock: Clock,
+    /// The sessions that events are pushed to.
+    pub(crate) lanes: Lanes,
+    pub(crate) rates: Rates,
+    pub(crate) metrics: Metrics,
     /// Files and directories nothing an agent does may touch.
     pub(crate) own: Vec<PathBuf>,
     /// Where browsers find it, once it listens.
@@ -106,6 +121,7 @@ impl Gateway {
         let desk = Desk::reopen(&keeper, &journal, &hub, &clock, &tasks)?;
         let mut own = settings.own.clone();
         own.push(settings.data.clone());
+        let rates = Rates::new(settings.push.rate);
         Ok(Arc::new(Self {
             settings,
             agents,
@@ -116,6 +132,9 @@ impl Gateway {
             keeper,
             keys,
             clock,
+            lanes: Lanes::default(),
+            rates,
+            metrics: Metrics::default(),
             own,
             address: OnceLock::new(),
             tasks,

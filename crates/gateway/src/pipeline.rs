@@ -202,7 +202,7 @@ impl Gateway {
     }
 
     /// Durable, then on the desk, then visible: all three or none, also when the sender has gone meanwhile.
-    async fn record(
+    pub(crate) async fn record(
         self: &Arc<Self>,
         event: Entry,
         ask: Option<AskDraft>,
@@ -392,7 +392,7 @@ fn source(incoming: &Incoming, hook: &str) -> Source {
 }
 
 /// A refusal that needs no rule of anybody's.
-fn denied(rule: &str, reason: &str, opaque: Option<String>) -> Gate {
+pub(crate) fn denied(rule: &str, reason: &str, opaque: Option<String>) -> Gate {
     Gate {
         decision: Decision::Deny,
         rule: rule.to_owned(),
@@ -406,7 +406,7 @@ fn denied(rule: &str, reason: &str, opaque: Option<String>) -> Gate {
 
 /// The same message again: the first verdict stands unless today's is stricter, and the ask that it opened is waited on
 /// again.
-fn again(first: Arc<Record>, today: Option<Gate>) -> Accepted {
+pub(crate) fn again(first: Arc<Record>, today: Option<Gate>) -> Accepted {
     // A verdict that cannot be read back is not an allow.
     let unread = || denied("journal", "The recorded verdict cannot be read.", None);
     let then = match &first.gate {

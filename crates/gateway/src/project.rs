@@ -13,6 +13,10 @@ use banister_journal::{Kind, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+mod pushed;
+
+use pushed::Pushed;
+
 /// The prefix of `source.protocol` for native hook payloads: `hook:AGENT:HOOK`.
 pub const HOOK: &str = "hook:";
 
@@ -44,13 +48,16 @@ pub struct CloseFact {
 pub struct Projection {
     agents: Arc<Agents>,
     reader: aep::read::Reader,
+    /// What reads pushed events, and trusts nothing in them.
+    pushed: Option<Pushed>,
     asks: HashMap<String, AskFact>,
 }
 
 impl Projection {
     /// A projection that has seen nothing yet. Its reader may trust: the events it reads are made here, by a mapping.
     pub fn new(agents: Arc<Agents>) -> Self {
-        Self { agents, reader: aep::read::Reader::trusting(), asks: HashMap::new() }
+        let reader = aep::read::Reader::trusting();
+        Self { agents, reader, pushed: None, asks: HashMap::new() }
     }
 
     /// The activities of the next record.
@@ -75,6 +82,9 @@ impl Projection {
     }
 
     fn event(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
+        if let Some(fresh) = Pushed::of(&record.source.protocol) {
+            return self.pushed.get_or_insert(fresh).read(record, origin);
+        }
         let Some((mapping, hook)) = source_of(&self.agents, &record.source.protocol) else {
             return Vec::new();
         };

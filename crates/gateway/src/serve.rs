@@ -13,7 +13,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,14 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 /// Apart, so that nobody at the port can keep a hook from its socket; together below the usual limit on open files.
 const MOST_AT_PORT: usize = 512;
 const MOST_AT_SOCKET: usize = 384;
+/// How many that are one too many are told so at a time.
+const MOST_TURNED_AWAY: usize = 64;
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
+    Content-Type: application/json\r\nContent-Length: 80\r\n\r\n\
+    {\"error\":{\"code\":\"busy\",\"message\":\"there are too many connections; try again\"}}\n";
 const DRAIN: Duration = Duration::from_secs(3);
+/// How long requests that are under way when a gateway stops may take.
+const IN_FLIGHT: Duration = Duration::from_secs(1);
 const SWEEP: Duration = Duration::from_millis(500);
 /// The spool is looked at once in so many sweeps.
 const SPOOL_EVERY: u32 = 20;
@@ -78,13 +85,15 @@ pub async fn start(
 
     let web = http::router(Arc::clone(gateway), Door::web(address), stop.clone());
     let local = http::router(Arc::clone(gateway), Door::socket(), stop.clone());
-    let run = |most| Run {
+    let run = |most, turned_away| Run {
+        gateway: Arc::clone(gateway),
         stop: stop.clone(),
         tasks: tasks.clone(),
         connections: Arc::new(Semaphore::new(most)),
+        turned_away: Arc::new(Semaphore::new(turned_away)),
     };
     tasks.spawn({
-        let run = run(MOST_AT_PORT);
+        let run = run(MOST_AT_PORT, MOST_TURNED_AWAY);
         async move {
             loop {
                 let accepted = tokio::select! {
@@ -101,7 +110,8 @@ pub async fn start(
             }
         }
     });
-    let run = run(MOST_AT_SOCKET);
+    // A hook that is cut off tries again; one that is told anything else has its answer.
+    let run = run(MOST_AT_SOCKET, 0);
     tasks.spawn(async move {
         loop {
             let accepted = tokio::select! {
@@ -121,9 +131,11 @@ pub async fn start(
 
 #[derive(Clone)]
 struct Run {
+    gateway: Arc<Gateway>,
     stop: CancellationToken,
     tasks: TaskTracker,
     connections: Arc<Semaphore>,
+    turned_away: Arc<Semaphore>,
 }
 
 impl Run {
@@ -132,9 +144,8 @@ impl Run {
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         router: Router,
     ) {
-        // Over the limit the connection is closed at once: a hook takes that as a refusal, a browser tries again.
         let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() else {
-            tracing::warn!("Too many connections; one was turned away.");
+            self.turn_away(stream);
             return;
         };
         let stop = self.stop.clone();
@@ -149,13 +160,33 @@ impl Run {
                 ended = &mut connection => ended,
                 () = stop.cancelled() => {
                     connection.as_mut().graceful_shutdown();
-                    // Runs are told the end; other streams and waiting hooks do not end by themselves.
-                    tokio::time::timeout(Duration::from_millis(300), connection).await.unwrap_or(Ok(()))
+                    // Streams are told the end; hooks that wait on a person do not end by themselves.
+                    tokio::time::timeout(IN_FLIGHT, connection).await.unwrap_or(Ok(()))
                 }
             };
             if let Err(error) = ended {
                 tracing::debug!(%error, "A connection ended early.");
             }
+        });
+    }
+
+    /// Over the limit a connection is told so, where there is room for that, and closed.
+    fn turn_away(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        self.gateway.metrics.turned_away();
+        tracing::warn!("Too many connections; one was turned away.");
+        let Ok(permit) = Arc::clone(&self.turned_away).try_acquire_owned() else { return };
+        self.tasks.spawn(async move {
+            let _permit = permit;
+            let told = async {
+                stream.write_all(BUSY).await?;
+                stream.shutdown().await?;
+                // Until the other side has read it: what closes with bytes unread may take the answer along.
+                let mut rest = [0; 1_024];
+                while stream.read(&mut rest).await? > 0 {}
+                Ok::<_, std::io::Error>(())
+            };
+            // Whoever does not listen is not told.
+            drop(tokio::time::timeout(IN_FLIGHT, told).await);
         });
     }
 }
@@ -238,3 +269,7 @@ fn bind_socket(path: &Path) -> Result<UnixListener, Error> {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     Ok(listener)
 }
+
+#[cfg(test)]
+#[path = "serve_tests.rs"]
+mod tests;

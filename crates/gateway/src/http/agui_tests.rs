@@ -268,6 +268,7 @@ async fn at_work() -> (tempfile::TempDir, Arc<Gateway>, String) {
         policy: None,
         sync_allow: false,
         keeping: crate::keep::Keeping::default(),
+        push: crate::ingest::Pushing::default(),
     };
     let gateway = Gateway::open(settings, Clock::default()).unwrap();
     let session = tell(&gateway, "UserPromptSubmit", json!({ "prompt": "Go." })).await;

@@ -20,6 +20,8 @@ use crate::project::source_of;
 
 /// How much earlier than the hook's own deadline an ask expires, so that the answer still arrives.
 const MARGIN: Duration = Duration::from_secs(2);
+/// The header that says how long the caller waits.
+pub(super) const DEADLINE: &str = "banister-deadline-ms";
 const LONGEST: Duration = Duration::from_hours(24);
 const USUAL: Duration = Duration::from_mins(1);
 
@@ -120,17 +122,21 @@ fn respond(answer: &Answer) -> Response {
     (headers, [(CONTENT_TYPE, kind)], body).into_response()
 }
 
-fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     headers.get(name)?.to_str().ok()?.parse().ok()
 }
 
 fn wait(headers: &HeaderMap) -> Duration {
-    let asked = number(headers, "banister-deadline-ms").map_or(USUAL, Duration::from_millis);
-    let asked = asked.min(LONGEST);
+    wait_of(number(headers, DEADLINE))
+}
+
+/// How long a person has, where the caller waits so many milliseconds.
+pub(super) fn wait_of(milliseconds: Option<u64>) -> Duration {
+    let asked = milliseconds.map_or(USUAL, Duration::from_millis).min(LONGEST);
     asked.checked_sub(MARGIN).filter(|left| *left > MARGIN).unwrap_or(asked / 2)
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
     let key = headers.get("idempotency-key")?.to_str().ok()?;
     let fits = (1..=128).contains(&key.len())
         && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));

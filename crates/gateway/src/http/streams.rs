@@ -77,7 +77,9 @@ fn follow(
     let terms =
         Terms { protocol, session: wanted.session, start, language: language.tag.to_owned() };
     let (out, body) = fed();
-    shared.gateway.tasks.spawn(Arc::clone(&shared.gateway).follow(terms, out));
+    let (followed, stop) = (Arc::clone(&shared.gateway).follow(terms, out), shared.stop.clone());
+    // A gateway that stops ends its streams, so that their clients come back elsewhere or later.
+    shared.gateway.tasks.spawn(async move { stop.run_until_cancelled(followed).await });
     Ok(event_stream(Body::new(body)))
 }
 

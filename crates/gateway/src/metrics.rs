@@ -1,0 +1,167 @@
+//! What is counted, as Prometheus reads it. Numbers only: no names of sessions, no content.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use banister_events::event::Protocol;
+
+use crate::Gateway;
+use crate::ingest::Status;
+
+/// The upper ends of the histogram's buckets, in microseconds.
+const BUCKETS: [u64; 8] = [500, 1_000, 5_000, 10_000, 50_000, 250_000, 1_000_000, 10_000_000];
+/// The statuses that are told apart; the last stands for all others.
+const CODES: [u16; 13] = [200, 303, 400, 401, 403, 404, 409, 413, 422, 429, 500, 503, 0];
+
+/// Counters of one gateway.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    /// By protocol, then by what became of them.
+    pushed: [[AtomicU64; 3]; 3],
+    /// Allowed, denied, abstained.
+    decided: [AtomicU64; 3],
+    answered: [AtomicU64; CODES.len()],
+    /// How many took at most so long; not cumulative.
+    took: [AtomicU64; BUCKETS.len() + 1],
+    took_micros: AtomicU64,
+    turned_away: AtomicU64,
+}
+
+impl Metrics {
+    /// Counts what became of a pushed event.
+    pub(crate) fn pushed(&self, protocol: Protocol, status: Status) {
+        let row = Protocol::ALL.into_iter().zip(&self.pushed).find(|(it, _)| *it == protocol);
+        let cells = row.into_iter().flat_map(|(_, cells)| Status::ALL.into_iter().zip(cells));
+        add(cells.filter(|(it, _)| *it == status).map(|(_, cell)| cell).next());
+    }
+
+    /// Counts a decision: whether it was an allow, a deny, or no opinion.
+    pub(crate) fn decided(&self, allowed: Option<bool>) {
+        let [allow, deny, abstain] = &self.decided;
+        add(Some(match allowed {
+            Some(true) => allow,
+            Some(false) => deny,
+            None => abstain,
+        }));
+    }
+
+    /// Counts a request: what it was answered with, and when.
+    pub(crate) fn request(&self, status: u16, took: Duration) {
+        let known = CODES.iter().zip(&self.answered).find(|(code, _)| **code == status);
+        add(known.map(|(_, cell)| cell).or(self.answered.last()));
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let bucket = BUCKETS.iter().zip(&self.took).find(|(end, _)| micros <= **end);
+        add(bucket.map(|(_, cell)| cell).or(self.took.last()));
+        self.took_micros.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// Counts a connection that was one too many.
+    pub(crate) fn turned_away(&self) {
+        add(Some(&self.turned_away));
+    }
+}
+
+fn add(cell: Option<&AtomicU64>) {
+    if let Some(cell) = cell {
+        cell.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Gateway {
+    /// Everything that is counted, in Prometheus' text format.
+    pub fn metrics(&self) -> String {
+        let mut page = Page(String::new());
+        page.head("banister_records_total", "counter", "Records in the journal.");
+        page.row("banister_records_total", "", self.journal.head());
+        page.head("banister_asks_open", "gauge", "Asks that wait on a person.");
+        page.row("banister_asks_open", "", self.desk.inbox().len() as u64);
+        page.head("banister_subscribers", "gauge", "Streams that are followed.");
+        page.row("banister_subscribers", "", self.hub.followers() as u64);
+        let metrics = &self.metrics;
+        let name = "banister_pushed_events_total";
+        page.head(name, "counter", "Pushed events, by what became of them.");
+        for (protocol, cells) in Protocol::ALL.into_iter().zip(&metrics.pushed) {
+            for (status, cell) in Status::ALL.into_iter().zip(cells) {
+                let status = status.name();
+                let labels = format!("{{protocol=\"{protocol}\",status=\"{status}\"}}");
+                page.row(name, &labels, load(cell));
+            }
+        }
+        let name = "banister_decisions_total";
+        page.head(name, "counter", "Answers of the door that waits for them.");
+        for (behavior, cell) in ["allow", "deny", "abstain"].into_iter().zip(&metrics.decided) {
+            page.row(name, &format!("{{behavior=\"{behavior}\"}}"), load(cell));
+        }
+        let name = "banister_http_requests_total";
+        page.head(name, "counter", "Requests, by the status of their answer.");
+        for (code, cell) in CODES.into_iter().zip(&metrics.answered) {
+            let code = if code == 0 { "other".to_owned() } else { code.to_string() };
+            page.row(name, &format!("{{code=\"{code}\"}}"), load(cell));
+        }
+        metrics.durations(&mut page);
+        let name = "banister_connections_refused_total";
+        page.head(name, "counter", "Connections that were one too many.");
+        page.row(name, "", load(&metrics.turned_away));
+        page.0
+    }
+}
+
+impl Metrics {
+    fn durations(&self, page: &mut Page) {
+        let name = "banister_http_request_duration_seconds";
+        page.head(name, "histogram", "How long it took until the head of an answer was there.");
+        let mut below = 0;
+        let ends = BUCKETS.iter().map(|end| seconds(*end)).chain(["+Inf".to_owned()]);
+        for (end, cell) in ends.zip(&self.took) {
+            below += load(cell);
+            page.row(&format!("{name}_bucket"), &format!("{{le=\"{end}\"}}"), below);
+        }
+        let sum = seconds(load(&self.took_micros));
+        // Writing to a String cannot fail.
+        writeln!(page.0, "{name}_sum {sum}").ok();
+        page.row(&format!("{name}_count"), "", below);
+    }
+}
+
+struct Page(String);
+
+impl Page {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}").ok();
+    }
+
+    fn row(&mut self, name: &str, labels: &str, value: u64) {
+        writeln!(self.0, "{name}{labels} {value}").ok();
+    }
+}
+
+fn load(cell: &AtomicU64) -> u64 {
+    cell.load(Ordering::Relaxed)
+}
+
+/// Microseconds as seconds, exactly.
+fn seconds(micros: u64) -> String {
+    let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_add_up_and_seconds_are_exact() {
+        let metrics = Metrics::default();
+        for (status, micros) in [(200, 400), (200, 700), (418, 2_000_000), (503, 60_000_000)] {
+            metrics.request(status, Duration::from_micros(micros));
+        }
+        let mut page = Page(String::new());
+        metrics.durations(&mut page);
+        for line in ["le=\"0.0005\"} 1", "le=\"0.001\"} 2", "le=\"10\"} 3", "le=\"+Inf\"} 4"] {
+            assert!(page.0.contains(line), "{line}: {}", page.0);
+        }
+        assert!(page.0.contains("_sum 62.0011\n") && page.0.contains("_count 4\n"), "{}", page.0);
+        assert_eq!(load(metrics.answered.last().unwrap()), 1, "418 is none of those told apart");
+    }
+}

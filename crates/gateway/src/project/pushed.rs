@@ -1,0 +1,96 @@
+//! Pushed events become activities, by the reader of their protocol.
+//!
+//! Nothing that arrives in Banister's own extension fields counts here: whoever may push can write anything there. An
+//! answer to an action that went through the gate is the desk's to tell: what an agent says about it is not told.
+
+use std::collections::{HashSet, VecDeque};
+
+use banister_events::activity::{Activity, Gate, Origin, What};
+use banister_events::event::Protocol;
+use banister_events::json::Parser;
+use banister_events::{aaep, aep, agui};
+use banister_journal::Record;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// How many actions that went through the gate are remembered.
+const GATED: usize = 4_096;
+
+/// One session's pushed events on their way to activities.
+#[derive(Debug, Clone)]
+pub(super) struct Pushed {
+    reader: Reader,
+    gated: HashSet<String>,
+    order: VecDeque<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Reader {
+    Aaep(Box<aaep::read::Reader>),
+    Agui(Box<agui::read::Reader>),
+    Aep(Box<aep::read::Reader>),
+}
+
+impl Pushed {
+    /// What reads records of a protocol, where that is one that events are pushed in.
+    pub(super) fn of(protocol: &str) -> Option<Self> {
+        let reader = match Protocol::parse(protocol)? {
+            Protocol::Aaep => Reader::Aaep(Box::default()),
+            Protocol::Agui => Reader::Agui(Box::default()),
+            Protocol::Aep => Reader::Aep(Box::default()),
+        };
+        Some(Self { reader, gated: HashSet::new(), order: VecDeque::new() })
+    }
+
+    /// The activities of the next record.
+    pub(super) fn read(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
+        match &mut self.reader {
+            Reader::Agui(reader) => {
+                let (mut parser, mut told) = (Parser::default(), Vec::new());
+                if let Ok(document) = parser.parse(&record.body) {
+                    reader.read(document.root(), origin, &mut told);
+                }
+                told
+            }
+            Reader::Aaep(reader) => match serde_json::from_slice::<Value>(&record.body) {
+                Ok(event) => reader.read(&event, origin),
+                Err(_) => Vec::new(),
+            },
+            Reader::Aep(reader) => {
+                let Ok(event) = serde_json::from_slice::<Value>(&record.body) else {
+                    return Vec::new();
+                };
+                let gate = record.gate.as_ref().and_then(|gate| Gate::deserialize(gate).ok());
+                let mut told = reader.read(&event, gate.as_ref(), origin);
+                let answers = event.as_object().is_some_and(aep::event::is_response);
+                if answers && told.iter().any(|activity| self.decided_here(activity)) {
+                    told.clear();
+                }
+                if let (Some(_), Some(action)) = (&record.gate, &record.action) {
+                    self.remember(action);
+                }
+                told
+            }
+        }
+    }
+
+    fn decided_here(&self, activity: &Activity) -> bool {
+        match &activity.what {
+            What::AskClosed { action: Some(action), .. } | What::ActionDenied { action, .. } => {
+                self.gated.contains(&action.id)
+            }
+            _ => false,
+        }
+    }
+
+    fn remember(&mut self, action: &str) {
+        if self.gated.insert(action.to_owned()) {
+            self.order.push_back(action.to_owned());
+        }
+        if self.order.len() > GATED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.gated.remove(&oldest);
+        }
+    }
+}
