@@ -21,7 +21,6 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 use crate::stream::EventStream;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const LARGEST_BODY: usize = 64 * 1024 * 1024;
 /// Of a refusal only a line is shown.
 const LARGEST_REFUSAL: usize = 64 * 1024;
@@ -80,7 +79,11 @@ impl Client {
     }
 
     async fn json(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
-        let request = self.request(method, path, body, &[(ACCEPT, "application/json")])?;
+        self.answer_to(self.request(method, path, body, &[(ACCEPT, "application/json")])?).await
+    }
+
+    /// The JSON that a request brings, `null` if it brings nothing.
+    pub(crate) async fn answer_to(&self, request: Request<Full<Bytes>>) -> Result<Value> {
         self.in_time(async {
             let (response, _connection) = self.send(request).await?;
             let body = read(response.into_body(), LARGEST_BODY).await?;
@@ -105,6 +108,22 @@ impl Client {
         body: Option<&Value>,
         headers: &[(HeaderName, &str)],
     ) -> Result<Request<Full<Bytes>>> {
+        let Some(body) = body else {
+            return self.request_of(method, path, Bytes::new(), headers);
+        };
+        let mut headers = headers.to_vec();
+        headers.push((CONTENT_TYPE, "application/json"));
+        self.request_of(method, path, Bytes::from(serde_json::to_vec(body)?), &headers)
+    }
+
+    /// A request with a body as it stands.
+    pub(crate) fn request_of(
+        &self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+        headers: &[(HeaderName, &str)],
+    ) -> Result<Request<Full<Bytes>>> {
         if !path.starts_with('/') {
             return Err(Error::Protocol { problem: "a path begins with a slash" });
         }
@@ -119,13 +138,6 @@ impl Client {
         for (name, value) in headers {
             request = request.header(name, *value);
         }
-        let body = match body {
-            Some(body) => {
-                request = request.header(CONTENT_TYPE, JSON);
-                Bytes::from(serde_json::to_vec(body)?)
-            }
-            None => Bytes::new(),
-        };
         let problem = "a header or path has forbidden characters";
         request.body(Full::new(body)).map_err(|_| Error::Protocol { problem })
     }

@@ -71,7 +71,7 @@ impl Client {
 }
 
 /// One segment of a path, whatever a person typed.
-fn segment(text: &str) -> String {
+pub(crate) fn segment(text: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -20,6 +20,7 @@
 
 pub mod agui;
 mod client;
+mod emit;
 mod endpoint;
 mod error;
 mod inbox;
@@ -27,6 +28,7 @@ mod stream;
 
 pub use banister_events::frame::sse::Message as SseMessage;
 pub use client::Client;
+pub use emit::{Outbox, Receipt, Status};
 pub use endpoint::Endpoint;
 pub use error::{Error, Result};
 pub use inbox::{Answer, Decision, OpenAsk};

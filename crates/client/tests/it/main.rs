@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod agui;
 #[cfg(test)]
+mod emit;
+#[cfg(test)]
 mod peer;
 #[cfg(test)]
 mod requests;
