@@ -19,6 +19,7 @@ mod log;
 mod place;
 mod print;
 mod repair;
+mod replay;
 mod rules;
 mod schema;
 mod serve;
@@ -49,6 +50,8 @@ enum Command {
     Repair(repair::RepairArgs),
     /// Turn a stream of one protocol, or a coding agent's hooks, into another protocol
     Translate(translate::TranslateArgs),
+    /// Play a recording into a running gateway
+    Replay(replay::ReplayArgs),
     /// List the rules that streams are checked against
     Rules(rules::RulesArgs),
     /// Print the JSON Schemas of a protocol
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Command::Check(args) => print::with(|out, err| check::run(&args, out, err)),
         Command::Repair(args) => print::with(|out, err| repair::run(&args, out, err)),
         Command::Translate(args) => print::with(|out, err| translate::run(&args, out, err)),
+        Command::Replay(args) => print::with(|out, err| replay::run(&args, out, err)),
         Command::Rules(args) => print::with(|out, err| rules::run(&args, out, err)),
         Command::Schema(args) => print::with(|out, err| schema::run(&args, out, err)),
         Command::Agents(args) => {

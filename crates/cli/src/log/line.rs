@@ -11,6 +11,9 @@ pub(super) fn line(record: &Record) -> String {
     let hook = record.source.protocol.rsplit(':').next().unwrap_or_default();
     let body: Value = serde_json::from_slice(&record.body).unwrap_or_default();
     let about = match record.kind {
+        Kind::Event if record.source.protocol == hook => {
+            format!("{hook} {}", word(&body, "/type")).trim_end().to_owned()
+        }
         Kind::Event => about_event(hook, &body),
         Kind::Ask => format!("opened {}", word(&body, "/ask/id")),
         Kind::Answer | Kind::Expiry | Kind::Withdrawal => {

@@ -18,6 +18,7 @@ mod docs; // what the guides show
 mod doors; // who may come in
 mod kill; // kill -9 under load
 mod log; // the journal from its file
+mod push; // events from other programs
 mod rail; // a hook asks, a person answers
 mod restart; // open asks survive
 mod streams; // the same session three ways

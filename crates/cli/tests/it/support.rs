@@ -102,6 +102,12 @@ impl Gateway {
         assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
     }
 
+    /// Asks it to stop, as a service manager does.
+    pub(crate) fn terminate(&self) {
+        let pid = self.child.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
