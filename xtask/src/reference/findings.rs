@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Rule, all_rules};
-use banister_gateway::pipeline;
+use banister_gateway::{ingest, pipeline};
 
 pub(super) fn page() -> anyhow::Result<String> {
     let mut page = String::from(
@@ -23,6 +23,7 @@ pub(super) fn page() -> anyhow::Result<String> {
         section(&mut page, protocol.title(), rules)?;
     }
     section(&mut page, "Hook payloads", pipeline::RULES.iter().copied())?;
+    section(&mut page, "Pushed events", ingest::RULES.iter().copied())?;
     Ok(page)
 }
 
