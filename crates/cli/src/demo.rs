@@ -27,6 +27,9 @@ pub(crate) struct DemoArgs {
     /// How fast the scripted agent works, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pace: u32,
+    /// Open what AAEP's official conformance suite needs, without a key, and play the agent that it talks to
+    #[arg(long)]
+    aaep_suite: bool,
 }
 
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<u8> {
@@ -43,9 +46,14 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<u8> {
             None => SocketAddr::from(([127, 0, 0, 1], 0)),
         };
         let up = up(settings, listen, &socket).await?;
-        introduce(&up, &dir.0)?;
-        let agent = Agent { hook: up.hook.clone(), pace: args.pace };
-        std::thread::spawn(move || agent.work());
+        if args.aaep_suite {
+            up.gateway.open_to_suite();
+            introduce_suite(&up);
+        } else {
+            introduce(&up, &dir.0)?;
+            let agent = Agent { hook: up.hook.clone(), pace: args.pace };
+            std::thread::spawn(move || agent.work());
+        }
         interrupted().await?;
         print::tell("Stopping; the demo's directory is removed.");
         up.serving.stop().await;
@@ -70,6 +78,20 @@ fn introduce(up: &Up, dir: &Path) -> anyhow::Result<()> {
         up.gateway.login_link()?,
     ));
     Ok(())
+}
+
+fn introduce_suite(up: &Up) {
+    let address = up.serving.address;
+    print::tell(
+        "WARNING: in this mode whoever can reach this port on this machine listens and answers WITHOUT A KEY.\n\
+         WARNING: it is for AAEP's conformance suite only. Never connect an agent to it.",
+    );
+    print::say(&format!(
+        "Banister waits for aaep-conformance at http://{address}/aaep/v1, until you press Ctrl-C. Try:\n\
+         \n\
+         aaep-conformance producer --level 3 --timeout 120 --endpoint http://{address}/aaep/v1\n\
+         aaep-conformance producer --level 3 --timeout 120 --endpoint ws://{address}/aaep/v1/ws\n",
+    ));
 }
 
 /// The path as a person in this directory would type it.

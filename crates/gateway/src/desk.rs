@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use banister_events::activity::{
-    Action, Activity, Ask, AskKind, Context, Decision, Gate, Origin, Outcome, What,
+    self, Action, Activity, Answer, Ask, AskKind, Context, Decision, Gate, Origin, Outcome, What,
 };
 use banister_events::aep::dialect::Behavior;
 use banister_events::id;
@@ -35,6 +35,9 @@ const ABANDONED: Duration = Duration::from_mins(1);
 /// How many closed asks are remembered, so that a late answer can be told who was first.
 const REMEMBERED: usize = 4_096;
 
+/// How far the clock of whoever replies may be off.
+const SKEW: jiff::SignedDuration = jiff::SignedDuration::from_mins(2);
+
 /// The desk.
 #[derive(Debug, Clone)]
 pub struct Desk {
@@ -50,6 +53,8 @@ pub struct Desk {
 struct Asks {
     open: HashMap<String, Entry>,
     closed: HashMap<String, Closed>,
+    /// Token → ask, of all that are open or remembered.
+    tokens: HashMap<String, String>,
     order: VecDeque<String>,
     /// Asks on their way into the journal: the head before each of them.
     expected: BTreeMap<u64, u64>,
@@ -63,6 +68,7 @@ struct Closed {
     fact: CloseFact,
     deadline: Timestamp,
     position: u64,
+    token: String,
 }
 
 /// An end that is on its way.
@@ -77,7 +83,13 @@ struct Closing {
 impl Closing {
     /// One of the gateway's own.
     fn own(id: &str, kind: Kind, outcome: Outcome, by: &str) -> Self {
-        let fact = CloseFact { ask: id.to_owned(), outcome, by: by.to_owned(), message: None };
+        let fact = CloseFact {
+            ask: id.to_owned(),
+            outcome,
+            by: by.to_owned(),
+            message: None,
+            response: None,
+        };
         Self { fact, kind, door: "gateway", key: "gateway".to_owned(), digest: None }
     }
 }
@@ -156,6 +168,9 @@ pub enum Refused {
     /// The answer is about something else.
     #[error("this answer is about another action; look at the ask again")]
     Another,
+    /// The answer is none to what was asked, or not dated within the time to answer.
+    #[error("this is no answer to what was asked")]
+    Unfit,
     /// Somebody or something was first.
     #[error("{}", late(.0))]
     Late(CloseFact),
@@ -309,14 +324,73 @@ impl Desk {
             outcome: if reply.accept { Outcome::Accepted } else { Outcome::Rejected },
             by: "user".to_owned(),
             message: reply.message.clone().filter(|message| !message.is_empty()),
+            response: None,
         };
         let (door, key, digest) = (reply.door, reply.key.clone(), reply.digest.clone());
         self.close(Closing { fact, kind: Kind::Answer, door, key, digest }).await
     }
 
+    /// Gives the answer that a reply of a protocol carries. It finds its ask by the token alone; who sends it must have
+    /// been let in before. A yes to something else than what was asked is a no.
+    pub async fn reply(
+        &self,
+        answer: &Answer,
+        door: &'static str,
+        key: &str,
+    ) -> Result<CloseFact, Refused> {
+        let fact = self.understood(answer)?;
+        self.close(Closing { fact, kind: Kind::Answer, door, key: key.to_owned(), digest: None })
+            .await
+    }
+
+    fn understood(&self, answer: &Answer) -> Result<CloseFact, Refused> {
+        let now = self.clock.now();
+        let opened = {
+            let asks = self.lock();
+            let id = asks.tokens.get(&answer.token);
+            let id = id.ok_or_else(|| Refused::Unknown(answer.token.clone()))?;
+            if let Some(first) = asks.closed.get(id) {
+                return Err(Refused::Late(first.fact.clone()));
+            }
+            let entry = asks.open.get(id).ok_or_else(|| Refused::Unknown(id.clone()))?;
+            entry.opened.clone()
+        };
+        let dated = answer.time.is_none_or(|time| {
+            time.duration_since(now) <= SKEW && opened.since.duration_since(time) <= SKEW
+        });
+        let asks_for_words = matches!(opened.ask.kind, AskKind::Clarification { .. });
+        let has_words = matches!(answer.reply, activity::Reply::Respond { .. });
+        if !dated || asks_for_words != has_words {
+            return Err(Refused::Unfit);
+        }
+        let mut one = activity::Asks::default();
+        one.open(opened.ask);
+        match one.answer(answer) {
+            Ok(What::AskClosed { id, outcome, message, response, updated_input, .. }) => {
+                let outcome = if updated_input.is_some() { Outcome::Rejected } else { outcome };
+                let by = "user".to_owned();
+                Ok(CloseFact { ask: id, outcome, by, message, response })
+            }
+            _ => Err(Refused::Unfit),
+        }
+    }
+
+    /// Waits until an ask is closed; at its deadline at the latest.
+    pub async fn outcome(&self, id: &str) -> CloseFact {
+        self.wait(id).await
+    }
+
     /// The agent has gone on without an answer.
     pub async fn withdraw(&self, id: &str) -> Result<CloseFact, Refused> {
         self.close(Closing::own(id, Kind::Withdrawal, Outcome::Withdrawn, "agent")).await
+    }
+
+    /// Nobody is left who could answer: everything that is open gets its default, as if its time were over.
+    pub async fn lapse(&self) {
+        let open: Vec<String> = self.lock().open.keys().cloned().collect();
+        for id in open {
+            self.expire(&id).await;
+        }
     }
 
     /// Closes what is past its deadline and what nobody waits on any more. Called about once a second.
@@ -414,7 +488,9 @@ impl Desk {
         let late = kind == Kind::Answer && due(&opened.ask) <= now;
         let (fact, kind) = if late {
             let by = "timeout".to_owned();
-            (CloseFact { outcome: Outcome::Expired, by, message: None, ..fact }, Kind::Expiry)
+            let (message, response) = (None, None);
+            let outcome = Outcome::Expired;
+            (CloseFact { ask: fact.ask, outcome, by, message, response }, Kind::Expiry)
         } else {
             (fact, kind)
         };
@@ -532,6 +608,7 @@ impl Asks {
         let id = fact.ask.id.clone();
         let opened =
             Opened { ask: fact.ask, context: fact.context, session, source, since, waiting: false };
+        self.tokens.insert(opened.ask.token.clone(), id.clone());
         let entry = Entry {
             opened,
             position: record.position,
@@ -551,11 +628,13 @@ impl Asks {
         if self.order.len() == REMEMBERED
             && let Some(oldest) = self.order.pop_front()
         {
-            self.closed.remove(&oldest);
+            let forgotten = self.closed.remove(&oldest);
+            forgotten.and_then(|closed| self.tokens.remove(&closed.token));
         }
         self.order.push_back(fact.ask.clone());
         let (deadline, position) = (due(&entry.opened.ask), entry.position);
-        self.closed.insert(fact.ask.clone(), Closed { fact, deadline, position });
+        let token = entry.opened.ask.token;
+        self.closed.insert(fact.ask.clone(), Closed { fact, deadline, position, token });
         entry.held.then_some(position)
     }
 
@@ -595,7 +674,7 @@ impl Drop for Expected {
 
 /// The end of an ask, as everybody else is told of it.
 fn closed_activity(opened: &Opened, fact: &CloseFact, now: Timestamp) -> Activity {
-    let CloseFact { ask, outcome, by, message } = fact.clone();
+    let CloseFact { ask, outcome, by, message, response } = fact.clone();
     Activity {
         origin: Origin { session: opened.session.as_str().into(), seq: 0, time: now },
         context: Arc::new(opened.context.clone()),
@@ -605,7 +684,7 @@ fn closed_activity(opened: &Opened, fact: &CloseFact, now: Timestamp) -> Activit
             outcome,
             by,
             message,
-            response: None,
+            response,
             updated_input: None,
         },
     }
@@ -615,6 +694,16 @@ impl AskDraft {
     /// The id of the ask that a message opens: the same message finds the same ask again.
     pub fn id_for(key: &str, event_id: &str) -> String {
         id::derive("ask_", &[key, event_id])
+    }
+
+    /// An ask as somebody else made it.
+    pub(crate) fn of(
+        (ask, context): (Ask, Context),
+        session: &str,
+        source: Source,
+        since: Timestamp,
+    ) -> Self {
+        Self { fact: AskFact { ask, context }, session: session.to_owned(), source, since }
     }
 
     /// An ask about an action.
@@ -714,6 +803,7 @@ fn lost(id: &str) -> CloseFact {
         outcome: Outcome::Withdrawn,
         by: "gateway".to_owned(),
         message: None,
+        response: None,
     }
 }
 

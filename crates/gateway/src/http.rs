@@ -10,7 +10,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
@@ -20,10 +20,12 @@ use tokio_util::sync::CancellationToken;
 use crate::Gateway;
 use crate::keys::{Guest, Scope};
 
+mod aaep;
 pub(crate) mod agui;
 mod api;
 mod body;
 mod hooks;
+mod keys;
 mod ops;
 mod pages;
 mod push;
@@ -107,6 +109,12 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
     Router::new()
         .route("/hooks/{agent}/{event}", post(hooks::hook))
         .route("/aaep/v1/events", get(streams::aaep).post(push::aaep))
+        .route(crate::manifest::PATH, get(aaep::manifest))
+        .route("/aaep/v1/subscriptions", post(aaep::subscribe))
+        .route("/aaep/v1/subscriptions/{id}", delete(aaep::unsubscribe).patch(aaep::renegotiate))
+        .route("/aaep/v1/replies", post(aaep::reply))
+        .route("/aaep/v1/ws", get(aaep::socket::open))
+        .route("/aaep/v1/messages", post(aaep::message))
         .route("/aep/v0.1/events", get(streams::aep).post(push::aep))
         .route("/aep/v0.1/decide", post(push::decide))
         .route("/agui/threads/{thread}/events", post(push::agui))
@@ -114,6 +122,8 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
         .route("/api/inbox", get(api::inbox))
         .route("/api/asks/{ask}/answer", post(api::answer))
         .route("/api/sessions", get(api::sessions))
+        .route("/api/keys", post(keys::issue))
+        .route("/api/keys/{key}", delete(keys::revoke))
         .route("/api/login-links", post(api::login_link))
         .route("/", get(pages::inbox))
         .route("/asks/{ask}/answer", post(pages::answer))
@@ -124,10 +134,7 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ops::ready))
         .route("/metrics", get(ops::metrics))
-        .fallback(async || {
-            Problem::new(StatusCode::NOT_FOUND, "not-found", "there is nothing here")
-                .remedy("docs/reference/http.md lists the doors")
-        })
+        .fallback(async || Problem::nothing())
         .layer(from_fn_with_state(shared.clone(), guard))
         .with_state(shared)
 }
@@ -160,6 +167,12 @@ pub(crate) struct Problem {
 impl Problem {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into(), place: None, remedy: None, retry: None }
+    }
+
+    /// There is no such door.
+    pub(crate) fn nothing() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing here")
+            .remedy("docs/reference/http.md lists the doors")
     }
 
     pub(crate) fn at(mut self, rule: &'static str, pointer: &str) -> Self {

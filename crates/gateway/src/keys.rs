@@ -4,13 +4,15 @@
 //! the client. The first start makes two keys, each in a file that only its owner can read: `agent.key` (may emit) for
 //! hooks, `person.key` (may watch, answer, administer) for the command line. An agent's key cannot answer.
 //!
+//! More keys can be issued, and every key can be revoked; streams that are open under one end with it.
+//!
 //! A browser comes in by a login link that works once, and holds a cookie from then on. Cookies live in memory: they end
 //! with the gateway.
 
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use banister_events::id::hex;
@@ -18,6 +20,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::{Error, random};
@@ -54,10 +57,15 @@ impl Guest {
     }
 }
 
+/// What stands for the key of a browser's session.
+const BROWSER: &str = "browser";
 const LINK_LIFE: Duration = Duration::from_mins(15);
 const COOKIE_LIFE: Duration = Duration::from_hours(720);
 const MOST_LINKS: usize = 64;
 const MOST_COOKIES: usize = 1_024;
+const MOST_KEYS: usize = 1_024;
+/// How often an open stream looks whether its cookie has run out.
+const LOOK: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Stored {
@@ -81,7 +89,9 @@ struct Cookie {
 #[derive(Debug)]
 pub struct Keys {
     dir: PathBuf,
-    stored: Vec<Stored>,
+    stored: RwLock<Vec<Stored>>,
+    /// Rings when somebody may no longer come in.
+    bell: watch::Sender<()>,
     clock: Clock,
     links: Mutex<HashMap<String, Timestamp>>,
     cookies: Mutex<HashMap<String, Cookie>>,
@@ -111,7 +121,8 @@ impl Keys {
         };
         Ok(Self {
             dir: dir.to_owned(),
-            stored,
+            stored: RwLock::new(stored),
+            bell: watch::Sender::new(()),
             clock,
             links: Mutex::default(),
             cookies: Mutex::default(),
@@ -134,7 +145,8 @@ impl Keys {
         let digest = digest(key);
         // Every key is compared, in constant time: how long it takes tells nothing.
         let mut found = None;
-        for stored in &self.stored {
+        let all = self.stored.read().unwrap_or_else(PoisonError::into_inner);
+        for stored in &*all {
             if bool::from(stored.sha256.as_bytes().ct_eq(digest.as_bytes())) {
                 found = Some(stored);
             }
@@ -174,7 +186,7 @@ impl Keys {
         }
         let value = random::token::<32>()?;
         let guest = Guest {
-            key: "browser".to_owned(),
+            key: BROWSER.to_owned(),
             scopes: vec![Scope::Watch, Scope::Answer],
             csrf: Some(random::token::<16>()?),
         };
@@ -201,6 +213,60 @@ impl Keys {
     pub fn log_out(&self, cookie: &str) {
         let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
         cookies.remove(&digest(cookie));
+        self.bell.send_replace(());
+    }
+
+    /// Makes another key; `None` where the name is taken, is no name, or there are too many. The key itself is not kept.
+    pub fn issue(&self, id: &str, scopes: &[Scope]) -> Result<Option<String>, Error> {
+        let named = (1..=32).contains(&id.len())
+            && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        let mut all = self.stored.write().unwrap_or_else(PoisonError::into_inner);
+        let taken = id == BROWSER || all.iter().any(|stored| stored.id == id);
+        if !named || taken || all.len() >= MOST_KEYS {
+            return Ok(None);
+        }
+        let key = format!("bk_{id}_{}", random::token::<32>()?);
+        let fresh = Stored { id: id.to_owned(), scopes: scopes.to_vec(), sha256: digest(&key) };
+        let mut keys = all.clone();
+        keys.push(fresh);
+        save(&self.dir, &keys)?;
+        *all = keys;
+        Ok(Some(key))
+    }
+
+    /// Revokes a key for good: nothing gets in by it, and what is open under it ends. Says whether there was one.
+    pub fn revoke(&self, id: &str) -> Result<bool, Error> {
+        {
+            let mut all = self.stored.write().unwrap_or_else(PoisonError::into_inner);
+            let mut keys = all.clone();
+            keys.retain(|stored| stored.id != id);
+            if keys.len() == all.len() {
+                return Ok(false);
+            }
+            save(&self.dir, &keys)?;
+            *all = keys;
+        }
+        self.bell.send_replace(());
+        Ok(true)
+    }
+
+    /// Comes back when a guest may no longer be here.
+    pub async fn gone(&self, guest: &Guest) {
+        let mut bell = self.bell.subscribe();
+        while self.knows(guest) {
+            // The bell is there as long as the keys are.
+            let _rung = tokio::time::timeout(LOOK, bell.changed()).await;
+        }
+    }
+
+    fn knows(&self, guest: &Guest) -> bool {
+        if guest.csrf.is_some() {
+            let now = self.clock.now();
+            let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
+            return cookies.values().any(|held| held.guest == *guest && held.until > now);
+        }
+        let all = self.stored.read().unwrap_or_else(PoisonError::into_inner);
+        all.iter().any(|stored| stored.id == guest.key)
     }
 }
 
@@ -223,11 +289,15 @@ fn make(dir: &Path) -> Result<Vec<Stored>, Error> {
         private_file(&dir.join(name), key.as_bytes())?;
         stored.push(Stored { id: id.to_owned(), scopes, sha256: digest(&key) });
     }
-    let path = dir.join("keys.json");
-    let text = serde_json::to_vec_pretty(&File { keys: stored.clone() })
-        .map_err(|error| Error::Keys { path: path.clone(), message: error.to_string() })?;
-    private_file(&path, &text)?;
+    save(dir, &stored)?;
     Ok(stored)
+}
+
+fn save(dir: &Path, keys: &[Stored]) -> Result<(), Error> {
+    let path = dir.join("keys.json");
+    let text = serde_json::to_vec_pretty(&File { keys: keys.to_vec() })
+        .map_err(|error| Error::Keys { path: path.clone(), message: error.to_string() })?;
+    private_file(&path, &text)
 }
 
 /// Makes a directory that only its owner can enter.

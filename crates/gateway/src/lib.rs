@@ -17,6 +17,9 @@
 //! | [`hub`] | the live end of the journal |
 //! | [`project`] | records become activities |
 //! | [`deliver`] | activities become a subscriber's stream |
+//! | [`subscriptions`] | what AAEP subscribers agreed on, and their streams |
+//! | [`manifest`] | what the gateway says about itself, signed |
+//! | [`suite`] | doors and a scripted agent for AAEP's conformance suite |
 //! | [`spool`] | what hooks kept while there was no gateway |
 //! | [`metrics`] | what is counted |
 //! | [`rate`] | how much one key may ask for |
@@ -41,6 +44,7 @@ pub mod index;
 pub mod ingest;
 pub mod keep;
 pub mod keys;
+pub mod manifest;
 pub mod metrics;
 pub mod pipeline;
 pub mod project;
@@ -48,6 +52,8 @@ pub mod random;
 pub mod rate;
 pub mod serve;
 pub mod spool;
+pub mod subscriptions;
+pub mod suite;
 
 pub use error::Error;
 
@@ -57,8 +63,11 @@ use hub::Hub;
 use ingest::{Lanes, Pushing};
 use keep::{Keeper, Keeping};
 use keys::Keys;
+use manifest::Manifest;
 use metrics::Metrics;
 use rate::Rates;
+use subscriptions::Subscriptions;
+use suite::Suite;
 
 /// What a gateway needs to know to start.
 #[derive(Debug, Clone)]
@@ -91,6 +100,10 @@ pub struct Gateway {
     pub(crate) keeper: Keeper,
     /// Who may come in.
     pub keys: Keys,
+    pub(crate) manifest: Manifest,
+    pub(crate) subscriptions: Subscriptions,
+    /// The doors of AAEP's conformance suite, where they are open.
+    pub(crate) suite: OnceLock<Suite>,
     pub(crate) clock: Clock,
     /// The sessions that events are pushed to.
     pub(crate) lanes: Lanes,
@@ -115,6 +128,7 @@ impl Gateway {
         };
         let journal = Journal::open(&settings.data.join("journal.db"))?;
         let keys = Keys::open(&settings.data.join("keys"), clock.clone())?;
+        let manifest = Manifest::open(&settings.data.join("keys"))?;
         let hub = Hub::new(journal.head());
         let tasks = TaskTracker::new();
         let keeper = Keeper::open(&settings.data, settings.keeping.clone(), &journal, &clock)?;
@@ -131,6 +145,9 @@ impl Gateway {
             desk,
             keeper,
             keys,
+            manifest,
+            subscriptions: Subscriptions::default(),
+            suite: OnceLock::new(),
             clock,
             lanes: Lanes::default(),
             rates,

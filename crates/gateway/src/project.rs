@@ -20,6 +20,18 @@ use pushed::Pushed;
 /// The prefix of `source.protocol` for native hook payloads: `hook:AGENT:HOOK`.
 pub const HOOK: &str = "hook:";
 
+/// The protocol of records that the gateway's own script wrote: their body is an [`ActivityFact`]. No door takes it.
+pub const ACTIVITY: &str = "activity";
+
+/// The body of a record that is an activity already.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ActivityFact {
+    /// Who did it, and where.
+    pub context: Context,
+    /// What happened.
+    pub what: What,
+}
+
 /// The body of an [`Kind::Ask`] record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AskFact {
@@ -41,6 +53,9 @@ pub struct CloseFact {
     /// The words that came with it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub message: Option<String>,
+    /// What was answered to a question.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response: Option<Value>,
 }
 
 /// One session's records on their way to activities.
@@ -85,6 +100,16 @@ impl Projection {
         if let Some(fresh) = Pushed::of(&record.source.protocol) {
             return self.pushed.get_or_insert(fresh).read(record, origin);
         }
+        if record.source.protocol == ACTIVITY {
+            let fact = serde_json::from_slice::<ActivityFact>(&record.body).ok();
+            let origin = origin.clone();
+            let told = |fact: ActivityFact| Activity {
+                origin,
+                context: Arc::new(fact.context),
+                what: fact.what,
+            };
+            return fact.map(told).into_iter().collect();
+        }
         let Some((mapping, hook)) = source_of(&self.agents, &record.source.protocol) else {
             return Vec::new();
         };
@@ -114,7 +139,7 @@ impl Projection {
             outcome: fact.outcome,
             by: fact.by,
             message: fact.message,
-            response: None,
+            response: fact.response,
             updated_input: None,
         };
         vec![Activity { origin, context: Arc::new(opened.context), what }]

@@ -154,7 +154,8 @@ impl Run {
             let service = TowerToHyperService::new(router);
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).keep_alive(true);
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            let connection =
+                builder.serve_connection(TokioIo::new(stream), service).with_upgrades();
             let mut connection = std::pin::pin!(connection);
             let ended = tokio::select! {
                 ended = &mut connection => ended,
@@ -206,6 +207,7 @@ async fn housekeeping(gateway: Arc<Gateway>, stop: CancellationToken) {
             () = tokio::time::sleep(SWEEP) => {}
         }
         gateway.desk.sweep().await;
+        gateway.sweep_subscriptions().await;
     }
 }
 

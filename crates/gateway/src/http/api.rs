@@ -110,6 +110,7 @@ pub(super) fn problem(refused: &Refused) -> Problem {
         Refused::Unknown(_) => (StatusCode::NOT_FOUND, "ask"),
         Refused::Ambiguous(..) => (StatusCode::BAD_REQUEST, "ambiguous"),
         Refused::Late(_) => (StatusCode::CONFLICT, "late"),
+        Refused::Unfit => (StatusCode::UNPROCESSABLE_ENTITY, "unfit"),
         Refused::Another => (StatusCode::UNPROCESSABLE_ENTITY, "digest"),
         Refused::Journal(_) => (StatusCode::SERVICE_UNAVAILABLE, "journal"),
     };

@@ -25,6 +25,28 @@ pub(super) struct Wanted {
     from: Option<String>,
     /// The language to be spoken to in.
     lang: Option<String>,
+    /// The subscription whose terms count.
+    #[serde(alias = "subscription")]
+    subscription_id: Option<String>,
+}
+
+impl Wanted {
+    /// Where to begin: after what was seen, else as it says.
+    pub(super) fn start(&self, seen: Option<Start>) -> Result<Start, Problem> {
+        match (seen, self.from.as_deref()) {
+            (Some(seen), _) => Ok(seen),
+            (None, None | Some("now")) => Ok(Start::Now),
+            (None, Some("start")) => Ok(Start::Beginning),
+            (None, Some(other)) => {
+                let message = format!("from={other} is not known: use start or now");
+                Err(Problem::new(StatusCode::BAD_REQUEST, "query", message))
+            }
+        }
+    }
+
+    pub(super) fn session(&self) -> Option<String> {
+        self.session.clone()
+    }
 }
 
 pub(super) async fn aaep(
@@ -33,6 +55,12 @@ pub(super) async fn aaep(
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
+    if let Some(id) = wanted.subscription_id.clone() {
+        return super::aaep::follow(&shared, &id, &wanted, &method, &headers);
+    }
+    if let Some(stream) = super::aaep::suite_stream(&shared, &headers) {
+        return Ok(stream);
+    }
     follow(&shared, Protocol::Aaep, wanted, &method, &headers)
 }
 
@@ -52,24 +80,20 @@ fn follow(
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
-    shared.admit(method, headers, Scope::Watch)?;
+    let guest = shared.admit(method, headers, Scope::Watch)?;
+    if wanted.subscription_id.is_some() {
+        let message = "subscriptions are AAEP's; this stream is AEP";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, "query", message));
+    }
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let start = match (seen, wanted.from.as_deref()) {
-        (Some(seen), _) => match Cursor::parse(seen, shared.gateway.journal.epoch()) {
-            Some(cursor) if cursor.position >= shared.gateway.journal.pruned() => {
-                Start::After(cursor)
-            }
-            // Of another journal, or what came next was pruned: what it missed cannot be told. It is told so, and what
-            // is going on.
-            _ => Start::Exhausted,
-        },
-        (None, None | Some("now")) => Start::Now,
-        (None, Some("start")) => Start::Beginning,
-        (None, Some(other)) => {
-            let message = format!("from={other} is not known: use start or now");
-            return Err(Problem::new(StatusCode::BAD_REQUEST, "query", message));
-        }
-    };
+    let epoch = shared.gateway.journal.epoch();
+    let seen = seen.map(|seen| match Cursor::parse(seen, epoch) {
+        Some(cursor) if cursor.position >= shared.gateway.journal.pruned() => Start::After(cursor),
+        // Of another journal, or what came next was pruned: what it missed cannot be told. It is told so, and what is
+        // going on.
+        _ => Start::Exhausted,
+    });
+    let start = wanted.start(seen)?;
     let language = match &wanted.lang {
         Some(tag) => Locale::choose([tag.as_str()]),
         None => accepted_language(headers),
@@ -77,9 +101,15 @@ fn follow(
     let terms =
         Terms { protocol, session: wanted.session, start, language: language.tag.to_owned() };
     let (out, body) = fed();
-    let (followed, stop) = (Arc::clone(&shared.gateway).follow(terms, out), shared.stop.clone());
-    // A gateway that stops ends its streams, so that their clients come back elsewhere or later.
-    shared.gateway.tasks.spawn(async move { stop.run_until_cancelled(followed).await });
+    let (gateway, stop) = (Arc::clone(&shared.gateway), shared.stop.clone());
+    shared.gateway.tasks.spawn(async move {
+        tokio::select! {
+            // A gateway that stops ends its streams, so that their clients come back elsewhere or later.
+            () = stop.cancelled() => {}
+            () = gateway.keys.gone(&guest) => {}
+            () = Arc::clone(&gateway).follow(terms, out) => {}
+        }
+    });
     Ok(event_stream(Body::new(body)))
 }
 
@@ -89,7 +119,7 @@ pub(super) fn accepted_language(headers: &HeaderMap) -> Locale {
     Locale::accept(header.unwrap_or_default())
 }
 
-fn event_stream(body: Body) -> Response {
+pub(super) fn event_stream(body: Body) -> Response {
     let headers =
         [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache, no-store, no-transform")];
     (headers, [("x-accel-buffering", "no")], body).into_response()

@@ -140,7 +140,7 @@ impl Terms {
     }
 
     /// The capabilities that hold when these change: what is not named stays as it was agreed.
-    pub(super) fn changed(&self, changed: &Capabilities) -> Capabilities {
+    pub fn changed(&self, changed: &Capabilities) -> Capabilities {
         let old = &self.honoured;
         let filters = match (&old.event_filters, &changed.event_filters) {
             (Some(old), Some(new)) => Some(EventFilters {
@@ -195,7 +195,7 @@ impl Terms {
     }
 
     /// Whether events of a type are sent, unless they are critical.
-    pub(super) fn wants(&self, kind: &str) -> bool {
+    pub fn wants(&self, kind: &str) -> bool {
         !self.omitted.iter().any(|omitted| omitted == kind)
     }
 

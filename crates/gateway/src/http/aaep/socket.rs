@@ -1,0 +1,231 @@
+//! AAEP in one WebSocket, subprotocol `aaep.v1`: one JSON message per text frame, both ways.
+//!
+//! The first message asks for a subscription; what comes after it are replies, other terms, the close. Another request
+//! takes the place of the first one. Replies are not acknowledged: the change of state that follows tells.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::response::Response;
+use banister_events::aaep::handshake::Rejected;
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, interval_at, sleep, timeout};
+
+use super::super::{Problem, Shared};
+use crate::deliver::Start;
+use crate::keys::{Guest, Scope};
+use crate::subscriptions::{Line, Order, Out, Sink, mark, owner};
+
+const PROTOCOL: &str = "aaep.v1";
+/// The longest message of a subscriber.
+const LONGEST: usize = 64 * 1024;
+/// How many messages may wait for a subscriber before its line does.
+const AHEAD: usize = 64;
+/// How long a socket may be open without a subscription.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How often a socket is asked whether it is still there.
+const PING: Duration = Duration::from_secs(10);
+/// How long a message may take to leave.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// Why a socket is closed, as AAEP numbers it.
+mod code {
+    pub(super) const CLOSED: u16 = 4000;
+    pub(super) const REJECTED: u16 = 4001;
+    pub(super) const REVOKED: u16 = 4003;
+    pub(super) const VIOLATION: u16 = 4004;
+    pub(super) const GOING_AWAY: u16 = 1001;
+}
+
+pub(in super::super) async fn open(
+    State(shared): State<Shared>,
+    method: Method,
+    headers: HeaderMap,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    let suite = shared.gateway.suite.get().is_some();
+    let guest = match shared.admit(&method, &headers, Scope::Watch) {
+        Ok(guest) => Some(guest),
+        Err(_) if suite => None,
+        Err(problem) => return Err(problem),
+    };
+    let upgrade = upgrade.map_err(|_| {
+        Problem::new(StatusCode::UPGRADE_REQUIRED, "websocket", "this door takes WebSockets")
+    })?;
+    let upgrade = upgrade.protocols([PROTOCOL]);
+    if upgrade.selected_protocol().is_none() && guest.is_some() {
+        let message = "the subprotocol aaep.v1 is missing";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, "subprotocol", message)
+            .remedy("send Sec-WebSocket-Protocol: aaep.v1"));
+    }
+    let Ok(permit) = Arc::clone(&shared.gateway.subscriptions.sockets).try_acquire_owned() else {
+        let message = "too many sockets are open";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message));
+    };
+    let tasks = shared.gateway.tasks.clone();
+    Ok(upgrade.max_message_size(LONGEST).max_frame_size(LONGEST).on_upgrade(move |socket| {
+        tasks.track_future(async move {
+            let _permit = permit;
+            serve(shared, guest, socket).await;
+        })
+    }))
+}
+
+async fn serve(shared: Shared, guest: Option<Guest>, mut socket: WebSocket) {
+    let (out, mut texts) = mpsc::channel(AHEAD);
+    if guest.is_none()
+        && let Some(suite) = shared.gateway.suite.get()
+    {
+        suite.listen(&shared.gateway, Sink::Socket(out.clone()));
+    }
+    let gateway = Arc::clone(&shared.gateway);
+    let stop = shared.stop.clone();
+    let keyless = guest.is_none();
+    let gone = async {
+        match &guest {
+            Some(guest) => gateway.keys.gone(guest).await,
+            None => std::future::pending().await,
+        }
+    };
+    let mut gone = std::pin::pin!(gone);
+    let mut talk = Talk { shared, guest: guest.clone(), out, subscription: None };
+    let mut handshake = std::pin::pin!(sleep(HANDSHAKE));
+    let mut ping = interval_at(Instant::now() + PING, PING);
+    let end = loop {
+        let message = tokio::select! {
+            biased;
+            () = stop.cancelled() => break Some((code::GOING_AWAY, "the gateway stops")),
+            () = &mut gone => break Some((code::REVOKED, "the key was revoked")),
+            () = &mut handshake, if talk.subscription.is_none() && !keyless => {
+                break Some((code::VIOLATION, "no subscription was asked for"));
+            }
+            Some(out) = texts.recv() => match out {
+                Out::Text(text) => Message::text(text),
+                Out::Close(code, reason) => break Some((code, reason)),
+            },
+            _ = ping.tick() => Message::Ping(bytes::Bytes::new()),
+            heard = socket.recv() => match heard {
+                Some(Ok(Message::Text(text))) => match talk.hear(&text).await {
+                    Ok(()) => continue,
+                    Err(end) => break Some(end),
+                },
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+                Some(Ok(Message::Binary(_))) => {
+                    break Some((code::VIOLATION, "messages are text"));
+                }
+                Some(Ok(Message::Close(_)) | Err(_)) | None => break None,
+            },
+        };
+        let sent = async {
+            tokio::select! {
+                () = stop.cancelled() => false,
+                () = &mut gone => false,
+                sent = timeout(STALLED, socket.send(message)) => matches!(sent, Ok(Ok(()))),
+            }
+        };
+        if !sent.await {
+            break None;
+        }
+    };
+    // What a line said before the end is heard before the end.
+    while end.is_some_and(|(code, _)| code != code::REVOKED)
+        && let Ok(Out::Text(text)) = texts.try_recv()
+    {
+        if !matches!(timeout(PING, socket.send(Message::text(text))).await, Ok(Ok(()))) {
+            break;
+        }
+    }
+    if let Some((code, reason)) = end {
+        let frame = CloseFrame { code, reason: reason.into() };
+        let _told = timeout(PING, socket.send(Message::Close(Some(frame)))).await;
+    }
+}
+
+/// One socket's conversation.
+struct Talk {
+    shared: Shared,
+    guest: Option<Guest>,
+    out: mpsc::Sender<Out>,
+    /// The id of the subscription that it follows.
+    subscription: Option<String>,
+}
+
+type End = (u16, &'static str);
+
+impl Talk {
+    async fn hear(&mut self, text: &str) -> Result<(), End> {
+        let Ok(message) = serde_json::from_str::<Value>(text) else {
+            return Err((code::VIOLATION, "messages are JSON"));
+        };
+        let Some(guest) = self.guest.clone() else {
+            if let Some(suite) = self.shared.gateway.suite.get() {
+                suite.hear(&self.shared.gateway, &message).await;
+            }
+            return Ok(());
+        };
+        match message.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "subscription.request" => self.subscribe(&guest, &message),
+            "subscription.renegotiate" => match self.shared.gateway.renegotiate(&guest, &message) {
+                Ok(_) => Ok(()),
+                Err(rejected) => Err(self.reject(&rejected)),
+            },
+            "subscription.close" => {
+                if let Some(id) = self.subscription.take() {
+                    let _gone = self.shared.gateway.unsubscribe(&guest, &id).await;
+                }
+                Err((code::CLOSED, "closed as asked"))
+            }
+            "confirmation.reply" | "clarification.reply" if guest.may(Scope::Answer) => {
+                // Whether it counted shows in what happens next.
+                let _counted = super::answer(&self.shared, &guest.key, &message).await;
+                Ok(())
+            }
+            // What is not known here may be of a later version.
+            _ => Ok(()),
+        }
+    }
+
+    fn subscribe(&mut self, guest: &Guest, message: &Value) -> Result<(), End> {
+        let gateway = Arc::clone(&self.shared.gateway);
+        let (accepted, terms) = match gateway.subscribe(guest, message) {
+            Ok(agreed) => agreed,
+            Err(rejected) => return Err(self.reject(&rejected)),
+        };
+        let id = accepted.subscription_id.clone();
+        let answer = serde_json::to_value(&accepted).unwrap_or_default();
+        let subscriptions = &gateway.subscriptions;
+        if let Some(before) = self.subscription.replace(id.clone()) {
+            let order = Order::Replace { terms: Box::new(terms), answer, joins: true };
+            return match subscriptions.hand_over(&before, &id).map(|line| line.try_send(order)) {
+                Some(Ok(())) => Ok(()),
+                _ => Err((code::VIOLATION, "the subscription before this one is not read")),
+            };
+        }
+        let Ok(attached) = subscriptions.attach(guest, &id) else {
+            return Err((code::REJECTED, "the subscription is gone"));
+        };
+        let line = Line {
+            gateway: Arc::clone(&gateway),
+            terms: attached.terms,
+            sink: Sink::Socket(self.out.clone()),
+            session: None,
+            start: Some(Start::Now),
+            mark: mark(&owner(guest)),
+            greeting: Some(answer),
+        };
+        gateway.tasks.spawn(line.run(attached.orders));
+        Ok(())
+    }
+
+    /// Says why not; that is the end of it.
+    fn reject(&self, rejected: &Rejected) -> End {
+        let message = serde_json::to_value(rejected).unwrap_or_default();
+        let _sent = self.out.try_send(Out::Text(message.to_string()));
+        (code::REJECTED, "the subscription was rejected")
+    }
+}
