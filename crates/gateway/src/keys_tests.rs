@@ -71,3 +71,35 @@ fn a_damaged_key_file_is_named() {
     let error = Keys::open(&dir.path().join("keys"), clock).unwrap_err().to_string();
     assert!(error.contains("keys.json"), "{error}");
 }
+
+#[tokio::test]
+async fn a_key_that_is_revoked_is_gone_for_good_and_whoever_is_inside_hears_of_it() {
+    let (dir, clock, keys) = keys();
+    let reader = keys.issue("reader", &[Scope::Watch]).unwrap().unwrap();
+    assert_eq!(keys.issue("reader", &[Scope::Admin]).unwrap(), None, "the name is taken");
+    for name in ["", "browser", "../keys", "A", &"a".repeat(33)] {
+        assert_eq!(keys.issue(name, &[]).unwrap(), None, "{name:?}");
+    }
+    let guest = keys.guest(&reader).unwrap();
+    assert_eq!((guest.key.as_str(), &guest.scopes[..]), ("reader", &[Scope::Watch][..]));
+    let mut inside = std::pin::pin!(keys.gone(&guest));
+    let soon = Duration::from_millis(50);
+    assert!(tokio::time::timeout(soon, &mut inside).await.is_err());
+    assert!(!keys.revoke("nobody").unwrap());
+    assert!(keys.revoke("reader").unwrap());
+    tokio::time::timeout(Duration::from_secs(10), inside).await.unwrap();
+    assert_eq!(keys.guest(&reader), None);
+    let again = Keys::open(&dir.path().join("keys"), clock).unwrap();
+    assert_eq!(again.guest(&reader), None, "also after a restart");
+    assert!(again.guest(&key(&keys, Keys::PERSON)).is_some());
+}
+
+#[tokio::test]
+async fn a_browser_that_signs_out_is_gone() {
+    let (_dir, _, keys) = keys();
+    let cookie = keys.log_in(&keys.login_code().unwrap()).unwrap().unwrap();
+    let guest = keys.browser(&cookie).unwrap();
+    let inside = keys.gone(&guest);
+    keys.log_out(&cookie);
+    tokio::time::timeout(Duration::from_secs(10), inside).await.unwrap();
+}

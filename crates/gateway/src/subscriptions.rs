@@ -38,11 +38,11 @@ const MOST_OF_ONE: usize = 512;
 /// How many sockets may be open; each has one subscription at most.
 const MOST_SOCKETS: usize = 512;
 /// How long a subscription is kept that nobody follows.
-const GRACE: SignedDuration = SignedDuration::from_secs(60);
+const GRACE: SignedDuration = SignedDuration::from_mins(1);
 /// The same where asks wait on it: a cut that is mended at once refuses nothing.
 const SOLE_GRACE: SignedDuration = SignedDuration::from_secs(15);
 /// When to try again where there are too many.
-const RETRY: Duration = Duration::from_secs(60);
+const RETRY: Duration = Duration::from_mins(1);
 /// How many orders may wait for a line that is busy.
 const ORDERS: usize = 16;
 /// The prefix of our own capabilities.
@@ -165,11 +165,11 @@ impl Gateway {
             return Err(rejected(RejectionCode::AuthorizationDenied, message));
         };
         let changed = self.change(id, entry, message);
-        if let Err(rejected) = &changed {
-            if let Some(orders) = entries.remove(id).and_then(|entry| entry.orders) {
-                let message = serde_json::to_value(rejected).unwrap_or_default();
-                let _told = orders.try_send(Order::Close(message));
-            }
+        if let Err(rejected) = &changed
+            && let Some(orders) = entries.remove(id).and_then(|entry| entry.orders)
+        {
+            let message = serde_json::to_value(rejected).unwrap_or_default();
+            let _told = orders.try_send(Order::Close(message));
         }
         changed
     }
@@ -184,6 +184,11 @@ impl Gateway {
             return Err(rejected(RejectionCode::Unknown, "This does not renegotiate anything."));
         };
         let Renegotiate { capabilities, .. } = *asked;
+        // The protocol has no schema for this message. What it wants has to be what could be asked for at first.
+        parse(&json!({
+            "type": "subscription.request", "aaep_version": VERSION, "subscriber_id": id,
+            "capabilities": message.get("capabilities"),
+        }))?;
         let limits = limits(entry.replies);
         let (terms, honoured, notes) =
             Terms::negotiate(&entry.terms.changed(&capabilities), &limits);

@@ -4,8 +4,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import doors
 import fixtures
 import mutants
+import official
 import recordings
 import samples
 import scripted
@@ -50,3 +52,11 @@ print(f"  {count} mutants: the schemas reject {theirs}, we reject {ours}, among 
 
 step("what we make of AG-UI, of AEP and of a coding agent's hooks")
 print(f"  {translated.run()}")
+
+step("the subscription's doors, with keys")
+for line in doors.run():
+    print(f"  {line}")
+
+step("the official suite against the gateway")
+for line in official.run():
+    print(f"  {line}")

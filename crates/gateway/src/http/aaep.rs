@@ -49,9 +49,8 @@ pub(super) async fn subscribe(
         Ok(guest) => guest,
         Err(rejected) => return Ok(refusal(&rejected)),
     };
-    let message = match json(body).await? {
-        Some(message) => message,
-        None => return Ok(refusal(&rejected(RejectionCode::Unknown, "This is not JSON."))),
+    let Some(message) = json(body).await? else {
+        return Ok(refusal(&rejected(RejectionCode::Unknown, "This is not JSON.")));
     };
     Ok(match shared.gateway.subscribe(&guest, &message) {
         Ok((accepted, _)) => {
@@ -277,3 +276,7 @@ fn not_json() -> Problem {
 async fn json(body: Body) -> Result<Option<Value>, Problem> {
     Ok(serde_json::from_slice(&whole(body, MESSAGE).await?).ok())
 }
+
+#[cfg(test)]
+#[path = "aaep_tests.rs"]
+mod tests;
