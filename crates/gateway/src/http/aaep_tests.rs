@@ -637,3 +637,52 @@ async fn the_suites_doors_are_shut_until_they_are_opened() {
     assert!(events.iter().all(|it| it.data["session_id"] == ack.data["session_id"]));
     assert_eq!(house.send("GET /api/inbox", None, "").await.status, 401, "no other door is open");
 }
+
+#[tokio::test]
+async fn a_question_takes_the_kind_of_answer_that_it_asks_for() {
+    let house = House::open().await;
+    house.gateway.open_to_suite();
+    let person = house.key("person");
+    let id = house.subscribed(&json!({ "supports_clarification_reply": true })).await;
+    let mut ear = house.follow(&id, None).await;
+    let unheard = request(house.serving.address, "GET /aaep/v1/events", None, "", "").await;
+    let start = json!({ "kind": "user_input", "text": "Ask me where I am first." }).to_string();
+    assert_eq!(house.send("POST /aaep/v1/messages", None, &start).await.status, 202);
+    let asked = ear.until("aaep:agent.awaiting.clarification").await;
+    let token = asked.last().unwrap().data["reply_token"].as_str().unwrap();
+    let mut reply = house.reply(token, "accept");
+    assert_eq!(house.post("/aaep/v1/replies", &person, &reply).await.status, 422, "no yes or no");
+    reply["type"] = json!("clarification.reply");
+    reply.as_object_mut().unwrap().remove("decision");
+    for (response, status) in [(json!(7), 422), (json!(""), 422), (json!("Lagos"), 204)] {
+        reply["response"] = response;
+        let answer = house.post("/aaep/v1/replies", &person, &reply).await;
+        assert_eq!(answer.status, status, "{reply}");
+    }
+    let rest = ear.until("aaep:agent.session.completed").await;
+    assert!(kinds(&rest).contains(&"aaep:agent.output.streaming"), "it goes on with the answer");
+    drop(unheard);
+}
+
+#[tokio::test]
+async fn a_cut_that_is_mended_refuses_nothing_and_one_that_is_not_does() {
+    let house = House::open().await;
+    let alone =
+        json!({ "supports_confirmation_reply": true, "banister": { "sole_answerer": true } });
+    let id = house.subscribed(&alone).await;
+    let ear = house.follow(&id, None).await;
+    house.prompt().await;
+    let waiting = house.ask().await;
+    drop(ear);
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    house.clock.advance(Duration::from_secs(10));
+    let ear = house.follow(&id, None).await;
+    house.clock.advance(Duration::from_secs(10));
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert!(!waiting.is_finished());
+    drop(ear);
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    house.clock.advance(Duration::from_secs(20));
+    let decided = timeout(SOON, waiting).await.unwrap().unwrap();
+    assert!(decided.message.contains("Nobody answered in time"), "{decided:?}");
+}
