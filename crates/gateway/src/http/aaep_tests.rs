@@ -681,8 +681,14 @@ async fn a_cut_that_is_mended_refuses_nothing_and_one_that_is_not_does() {
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert!(!waiting.is_finished());
     drop(ear);
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
-    house.clock.advance(Duration::from_secs(20));
+    // How soon the cut is noticed is up to the machine; the ask's own time is five minutes.
+    for _ in 0..100 {
+        if waiting.is_finished() {
+            break;
+        }
+        house.clock.advance(Duration::from_secs(1));
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
     let decided = timeout(SOON, waiting).await.unwrap().unwrap();
     assert!(decided.message.contains("Nobody answered in time"), "{decided:?}");
 }
