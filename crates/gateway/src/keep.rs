@@ -112,7 +112,8 @@ impl Keeper {
             Level::Full => draft,
             Level::Redacted => Draft { body: redact(&exact).into(), ..draft },
             Level::Metadata | Level::None => {
-                Draft { body: json(&CloseFact { message: None, ..fact.clone() }), ..draft }
+                let fact = CloseFact { message: None, response: None, ..fact.clone() };
+                Draft { body: json(&fact), ..draft }
             }
         };
         let draft = named(draft, level);

@@ -258,7 +258,8 @@ impl Agent {
             findings: Value::Null,
             gate: None,
         };
-        let appended = self.gateway.journal.append(vec![draft], Durability::Written).await?;
+        let entry = self.gateway.keeper.message(draft, Vec::new());
+        let appended = self.gateway.journal.append(vec![entry], Durability::Written).await?;
         if let Appended::Recorded(records) = appended {
             self.gateway.hub.publish(&records);
         }
@@ -279,10 +280,11 @@ impl Agent {
             ..Ask::new(id.clone(), format!("rpl_{}", random::token::<16>()?), kind)
         };
         let draft = AskDraft::of((ask, self.context.clone()), &self.session, source(), now);
-        let recorded = vec![draft.draft()];
-        let appended = self.gateway.journal.append(recorded, Durability::Synced).await?;
+        let entry = draft.entry(&self.gateway.keeper);
+        let expected = self.gateway.desk.expect(draft);
+        let appended = self.gateway.journal.append(vec![entry], Durability::Synced).await?;
         if let Appended::Recorded(records) = appended {
-            self.gateway.desk.open(draft);
+            records.last().map(|record| expected.open(record));
             self.gateway.hub.publish(&records);
         }
         Ok(self.gateway.desk.outcome(&id).await)

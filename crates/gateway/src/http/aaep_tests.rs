@@ -39,6 +39,8 @@ impl House {
             own: Vec::new(),
             policy: None,
             sync_allow: false,
+            keeping: crate::keep::Keeping::default(),
+            push: crate::ingest::Pushing::default(),
         };
         let clock = Clock::manual("2026-11-15T09:00:00Z".parse().unwrap());
         let gateway = Gateway::open(settings, clock.clone()).unwrap();
