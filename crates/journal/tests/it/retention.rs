@@ -208,7 +208,7 @@ fn writers_go_on_while_much_is_pruned() {
 #[test]
 fn whatever_is_pruned_in_whatever_order_verifies_and_keeps_what_it_should() {
     let mut config = ProptestConfig::default();
-    (config.cases, config.failure_persistence) = ((config.cases / 40).max(8), None);
+    (config.cases, config.failure_persistence) = ((config.cases / 250).max(8), None);
     // Appends to a session at a time (not in order), prunings by age or size with one session kept, reopening.
     let step = prop_oneof![
         6 => (0_u8..4, 0_i64..100).prop_map(|(session, time)| (0, session, time)),
