@@ -8,8 +8,6 @@ use std::time::Duration;
 use anyhow::Context;
 use banister_events::aep::mapping::{Agents, Mapping};
 use banister_gateway::clock::Clock;
-use banister_gateway::ingest::Pushing;
-use banister_gateway::keep::Keeping;
 use banister_gateway::keys::{Keys, private_dir, private_file};
 use banister_gateway::serve::{Serving, start};
 use banister_gateway::{Gateway, Settings};
@@ -117,9 +115,7 @@ pub(crate) fn settings(data: PathBuf, policy: Option<PathBuf>) -> anyhow::Result
         }
         None => None,
     };
-    let keeping = Keeping::default();
-    let (home, push) = (env::HOME.path(), Pushing::default());
-    Ok(Settings { data, home, own, policy, sync_allow: false, keeping, push })
+    Ok(Settings { home: env::HOME.path(), own, policy, ..Settings::new(data) })
 }
 
 /// A file's path as it was given, and as it is without links.

@@ -10,25 +10,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use banister_events::activity::{
-    self, Action, Activity, Answer, Ask, AskKind, Context, Decision, Gate, Origin, Outcome, What,
+    self, Activity, Answer, Ask, AskKind, Context, Decision, Gate, Origin, Outcome, What,
 };
 use banister_events::aep::dialect::Behavior;
-use banister_events::id;
 use banister_journal::{Draft, Durability, Journal, Kind, Record, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use crate::Error;
 use crate::clock::Clock;
 use crate::hub::Hub;
 use crate::index::Index;
 use crate::keep::Keeper;
-use crate::pipeline::Incoming;
 use crate::project::{AskFact, CloseFact};
-use crate::{Error, random};
+
+mod draft;
+
+pub use draft::AskDraft;
 
 /// How long an ask stays open when nobody waits on it: a hook may come back after a restart.
 const ABANDONED: Duration = Duration::from_mins(1);
@@ -129,15 +130,6 @@ pub struct Opened {
     pub since: Timestamp,
     /// Whether the agent is connected and waits.
     pub waiting: bool,
-}
-
-/// An ask that is about to be recorded.
-#[derive(Debug)]
-pub struct AskDraft {
-    fact: AskFact,
-    session: String,
-    source: Source,
-    since: Timestamp,
 }
 
 /// An answer, as somebody gives it.
@@ -687,87 +679,6 @@ fn closed_activity(opened: &Opened, fact: &CloseFact, now: Timestamp) -> Activit
             response,
             updated_input: None,
         },
-    }
-}
-
-impl AskDraft {
-    /// The id of the ask that a message opens: the same message finds the same ask again.
-    pub fn id_for(key: &str, event_id: &str) -> String {
-        id::derive("ask_", &[key, event_id])
-    }
-
-    /// An ask as somebody else made it.
-    pub(crate) fn of(
-        (ask, context): (Ask, Context),
-        session: &str,
-        source: Source,
-        since: Timestamp,
-    ) -> Self {
-        Self { fact: AskFact { ask, context }, session: session.to_owned(), source, since }
-    }
-
-    /// An ask about an action.
-    pub fn new(
-        incoming: &Incoming,
-        session: &str,
-        (action, gate): (Option<Action>, Gate),
-        context: Context,
-        now: Timestamp,
-    ) -> Result<Self, Error> {
-        let deadline = now.checked_add(incoming.wait).unwrap_or(now);
-        let id = match &incoming.event_id {
-            Some(event_id) => Self::id_for(&incoming.key, event_id),
-            None => format!("ask_{}", random::token::<16>()?),
-        };
-        let exact = serde_json::to_vec(&action).unwrap_or_default();
-        Ok(Self {
-            fact: AskFact {
-                ask: Ask {
-                    action,
-                    gate: Some(gate),
-                    digest: id::hex(&Sha256::digest(&exact)),
-                    deadline: Some(deadline),
-                    ..Ask::new(id, format!("rpl_{}", random::token::<16>()?), AskKind::Confirmation)
-                },
-                context,
-            },
-            session: session.to_owned(),
-            source: Source {
-                protocol: "banister".to_owned(),
-                agent: incoming.agent.clone(),
-                door: incoming.door.to_owned(),
-                key: incoming.key.clone(),
-            },
-            since: now,
-        })
-    }
-
-    /// The record of it.
-    pub fn entry(&self, keeper: &Keeper) -> banister_journal::Entry {
-        let AskFact { ask, context } = &self.fact;
-        let opened = Activity {
-            origin: Origin { session: self.session.as_str().into(), seq: 0, time: self.since },
-            context: Arc::new(context.clone()),
-            what: What::AskOpened { ask: Box::new(ask.clone()) },
-        };
-        let found = Index::default().add(&opened);
-        keeper.ask(self.draft(), &self.fact, found.into_iter().collect())
-    }
-
-    fn draft(&self) -> Draft {
-        Draft {
-            session: self.session.clone(),
-            time: self.since,
-            kind: Kind::Ask,
-            source: self.source.clone(),
-            turn: self.fact.context.turn.clone(),
-            action: self.fact.ask.action.as_ref().map(|action| action.id.clone()),
-            event_id: None,
-            reader: 1,
-            body: Bytes::from(serde_json::to_vec(&self.fact).unwrap_or_default()),
-            findings: Value::Null,
-            gate: None,
-        }
     }
 }
 

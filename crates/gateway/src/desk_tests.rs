@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::pipeline::Incoming;
 use crate::{Gateway, Settings};
 use banister_events::activity::Risk;
 use serde_json::json;
@@ -19,15 +20,7 @@ fn room() -> Room {
 }
 
 fn open(dir: &std::path::Path, clock: &Clock) -> Arc<Gateway> {
-    let settings = Settings {
-        data: dir.join("data"),
-        home: None,
-        own: Vec::new(),
-        policy: None,
-        sync_allow: false,
-        keeping: crate::keep::Keeping::default(),
-        push: crate::ingest::Pushing::default(),
-    };
+    let settings = Settings::new(dir.join("data"));
     Gateway::open(settings, clock.clone()).unwrap()
 }
 
@@ -37,15 +30,9 @@ fn incoming(event_id: Option<&str>, command: &str) -> Incoming {
         "tool_input": { "command": command },
     });
     Incoming {
-        agent: "claude-code".to_owned(),
-        hook: "PreToolUse".to_owned(),
-        door: "socket",
-        key: "agent".to_owned(),
         event_id: event_id.map(str::to_owned),
-        body: Bytes::from(payload.to_string()),
-        cut: None,
         wait: Duration::from_mins(1),
-        kept: None,
+        ..Incoming::of_claude("PreToolUse", &payload)
     }
 }
 

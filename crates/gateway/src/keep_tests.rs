@@ -48,10 +48,7 @@ impl Room {
 }
 
 fn open(dir: &Path, keeping: Keeping, clock: &Clock) -> Arc<Gateway> {
-    let data = dir.join("data");
-    let push = crate::ingest::Pushing::default();
-    let (own, policy, sync_allow) = (Vec::new(), None, false);
-    let settings = Settings { data, home: None, own, policy, sync_allow, keeping, push };
+    let settings = Settings { keeping, ..Settings::new(dir.join("data")) };
     Gateway::open(settings, clock.clone()).unwrap()
 }
 
@@ -60,17 +57,7 @@ fn incoming(hook: &str, fields: &Value) -> Incoming {
         "session_id": "one", "cwd": "/src", "hook_event_name": hook, "tool_use_id": "t1",
     });
     payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    Incoming {
-        agent: "claude-code".to_owned(),
-        hook: hook.to_owned(),
-        door: "socket",
-        key: "agent".to_owned(),
-        event_id: None,
-        body: Bytes::from(payload.to_string()),
-        cut: None,
-        wait: Duration::from_mins(5),
-        kept: None,
-    }
+    Incoming::of_claude(hook, &payload)
 }
 
 fn bash(command: &str) -> Value {

@@ -88,6 +88,21 @@ pub struct Settings {
     pub push: Pushing,
 }
 
+impl Settings {
+    /// A gateway whose files live here, with nothing else said.
+    pub fn new(data: PathBuf) -> Self {
+        Self {
+            data,
+            home: None,
+            own: Vec::new(),
+            policy: None,
+            sync_allow: false,
+            keeping: Keeping::default(),
+            push: Pushing::default(),
+        }
+    }
+}
+
 /// The gateway: everything that is shared between doors.
 #[derive(Debug)]
 pub struct Gateway {

@@ -47,6 +47,24 @@ pub struct Incoming {
     pub kept: Option<Kept>,
 }
 
+#[cfg(test)]
+impl Incoming {
+    /// A payload of Claude Code's, through the socket.
+    pub(crate) fn of_claude(hook: &str, payload: &Value) -> Self {
+        Self {
+            agent: "claude-code".to_owned(),
+            hook: hook.to_owned(),
+            door: "socket",
+            key: "agent".to_owned(),
+            event_id: None,
+            body: Bytes::from(payload.to_string()),
+            cut: None,
+            wait: Duration::from_mins(5),
+            kept: None,
+        }
+    }
+}
+
 /// What kept a payload from arriving whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {

@@ -1,19 +1,11 @@
 use super::*;
+use crate::Settings;
 use crate::clock::Clock;
-use crate::{Settings, ingest};
 
 #[tokio::test]
 async fn a_connection_too_many_is_told_so_or_cut() {
     let dir = tempfile::tempdir().unwrap();
-    let settings = Settings {
-        data: dir.path().join("data"),
-        home: None,
-        own: Vec::new(),
-        policy: None,
-        sync_allow: false,
-        keeping: crate::keep::Keeping::default(),
-        push: ingest::Pushing::default(),
-    };
+    let settings = Settings::new(dir.path().join("data"));
     let gateway = Gateway::open(settings, Clock::default()).unwrap();
     for (room, told) in [(1, true), (0, false)] {
         let run = Run {

@@ -7,7 +7,6 @@ use banister_events::check::Checker;
 use banister_events::event::{Protocol, time_text};
 use banister_events::finding::Severity;
 use banister_events::frame::sse;
-use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -33,15 +32,7 @@ struct House {
 impl House {
     async fn open() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let settings = Settings {
-            data: dir.path().join("data"),
-            home: None,
-            own: Vec::new(),
-            policy: None,
-            sync_allow: false,
-            keeping: crate::keep::Keeping::default(),
-            push: crate::ingest::Pushing::default(),
-        };
+        let settings = Settings::new(dir.path().join("data"));
         let clock = Clock::manual("2026-11-15T09:00:00Z".parse().unwrap());
         let gateway = Gateway::open(settings, clock.clone()).unwrap();
         let any = "127.0.0.1:0".parse().unwrap();
@@ -95,17 +86,7 @@ impl House {
     async fn tell(&self, hook: &str, fields: Value) -> Accepted {
         let mut payload = json!({ "session_id": "one", "cwd": "/src", "hook_event_name": hook });
         payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        let incoming = Incoming {
-            agent: "claude-code".to_owned(),
-            hook: hook.to_owned(),
-            door: "socket",
-            key: "agent".to_owned(),
-            event_id: None,
-            body: Bytes::from(payload.to_string()),
-            cut: None,
-            wait: Duration::from_mins(5),
-            kept: None,
-        };
+        let incoming = Incoming::of_claude(hook, &payload);
         self.gateway.accept(&incoming).await.unwrap()
     }
 

@@ -261,15 +261,7 @@ fn what_an_input_has_beyond_the_protocol_is_no_reason_to_refuse_it() {
 /// A gateway with one session, whose turn is under way.
 async fn at_work() -> (tempfile::TempDir, Arc<Gateway>, String) {
     let dir = tempfile::tempdir().unwrap();
-    let settings = Settings {
-        data: dir.path().join("data"),
-        home: None,
-        own: Vec::new(),
-        policy: None,
-        sync_allow: false,
-        keeping: crate::keep::Keeping::default(),
-        push: crate::ingest::Pushing::default(),
-    };
+    let settings = Settings::new(dir.path().join("data"));
     let gateway = Gateway::open(settings, Clock::default()).unwrap();
     let session = tell(&gateway, "UserPromptSubmit", json!({ "prompt": "Go." })).await;
     (dir, gateway, session)
@@ -278,17 +270,7 @@ async fn at_work() -> (tempfile::TempDir, Arc<Gateway>, String) {
 async fn tell(gateway: &Arc<Gateway>, hook: &str, fields: Value) -> String {
     let mut payload = json!({ "session_id": "one", "cwd": "/src", "hook_event_name": hook });
     payload.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    let incoming = Incoming {
-        agent: "claude-code".to_owned(),
-        hook: hook.to_owned(),
-        door: "socket",
-        key: "agent".to_owned(),
-        event_id: None,
-        body: Bytes::from(payload.to_string()),
-        cut: None,
-        wait: Duration::from_mins(1),
-        kept: None,
-    };
+    let incoming = Incoming::of_claude(hook, &payload);
     gateway.accept(&incoming).await.unwrap().records[0].session.clone()
 }
 

@@ -75,15 +75,7 @@ impl House {
 
     async fn keeping(push: Pushing, keeping: Keeping) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let settings = Settings {
-            data: dir.path().join("data"),
-            home: None,
-            own: Vec::new(),
-            policy: None,
-            sync_allow: false,
-            keeping,
-            push,
-        };
+        let settings = Settings { keeping, push, ..Settings::new(dir.path().join("data")) };
         let gateway = Gateway::open(settings, Clock::default()).unwrap();
         let listen: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let serving = serve::start(&gateway, listen, &dir.path().join("s")).await.unwrap();
