@@ -25,6 +25,8 @@ const LARGEST_BODY: usize = 64 * 1024 * 1024;
 /// Of a refusal only a line is shown.
 const LARGEST_REFUSAL: usize = 64 * 1024;
 const LONGEST_MESSAGE: usize = 300;
+/// Says `exhausted` where a stream could not go on from where it was told to.
+const REPLAY: &str = "banister-replay";
 
 /// A gateway and the key to it.
 #[derive(Clone)]
@@ -78,7 +80,12 @@ impl Client {
         self.open(self.request(Method::GET, path, None, &[(ACCEPT, accept), last])?).await
     }
 
-    async fn json(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
+    pub(crate) async fn json(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value> {
         self.answer_to(self.request(method, path, body, &[(ACCEPT, "application/json")])?).await
     }
 
@@ -98,7 +105,9 @@ impl Client {
         if !kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) {
             return Err(Error::Protocol { problem: "the gateway sent no event stream" });
         }
-        Ok(EventStream::new(response.into_body(), connection))
+        let replay = response.headers().get(REPLAY).map(HeaderValue::as_bytes);
+        let exhausted = replay == Some(b"exhausted".as_slice());
+        Ok(EventStream::new(response.into_body(), exhausted, connection))
     }
 
     fn request(
@@ -239,10 +248,11 @@ pub(crate) async fn words(response: Response<Incoming>) -> String {
 /// One line for a person: what the body says, or else what the status means.
 fn message(body: &[u8], status: StatusCode) -> String {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
-    let said = ["message", "detail", "error", "title"].into_iter().find_map(|name| {
-        let nested = value.get("error").and_then(|error| error.get(name));
-        nested.or_else(|| value.get(name))?.as_str()
-    });
+    let said =
+        ["message", "reason_message", "detail", "error", "title"].into_iter().find_map(|name| {
+            let nested = value.get("error").and_then(|error| error.get(name));
+            nested.or_else(|| value.get(name))?.as_str()
+        });
     let said = said.map_or_else(|| String::from_utf8_lossy(body), Cow::Borrowed);
     let line = said.lines().next().unwrap_or_default().trim();
     if line.is_empty() {

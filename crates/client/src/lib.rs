@@ -1,9 +1,9 @@
 //! Emit, subscribe and answer, from Rust.
 //!
 //! A [`Client`] talks JSON to a gateway over its Unix socket or plain HTTP, one connection per request. Everything it
-//! reads is bounded, and so is the time it waits for a response; only an open [`EventStream`] may last. It does not
-//! reconnect, does not retry and speaks no TLS: a gateway listens on this machine. [`agui`] runs agents that speak
-//! AG-UI, a gateway's sessions among them.
+//! reads is bounded, and so is the time it waits for a response; only an open stream may last. A [`Feed`] connects again
+//! when it is cut and goes on where it was; nothing else is retried. It speaks no TLS: a gateway listens on this machine.
+//! [`agui`] runs agents that speak AG-UI, a gateway's sessions among them.
 //!
 //! ```no_run
 //! use banister_client::{Answer, Client, Endpoint};
@@ -23,6 +23,7 @@ mod client;
 mod emit;
 mod endpoint;
 mod error;
+mod feed;
 mod inbox;
 mod stream;
 
@@ -31,5 +32,6 @@ pub use client::Client;
 pub use emit::{Outbox, Receipt, Status};
 pub use endpoint::Endpoint;
 pub use error::{Error, Result};
+pub use feed::{Feed, Follow, Told};
 pub use inbox::{Answer, Decision, OpenAsk};
 pub use stream::EventStream;

@@ -14,13 +14,19 @@ pub struct EventStream {
     /// `None` once nothing more will come.
     body: Option<Incoming>,
     parser: Parser,
+    exhausted: bool,
     _connection: Connection,
 }
 
 impl EventStream {
-    pub(crate) fn new(body: Incoming, connection: Connection) -> Self {
+    pub(crate) fn new(body: Incoming, exhausted: bool, connection: Connection) -> Self {
         let parser = Parser::new(limits::MESSAGE_BYTES);
-        Self { body: Some(body), parser, _connection: connection }
+        Self { body: Some(body), parser, exhausted, _connection: connection }
+    }
+
+    /// Whether the gateway no longer had what followed the event it was to go on from.
+    pub fn is_exhausted(&self) -> bool {
+        self.exhausted
     }
 
     /// The next event; `None` when the gateway has ended the stream.

@@ -16,6 +16,7 @@ mod commands; // help, usage, exit codes
 mod demo; // the newcomer's minute
 mod docs; // what the guides show
 mod doors; // who may come in
+mod examples; // the client library at work
 mod kill; // kill -9 under load
 mod log; // the journal from its file
 mod push; // events from other programs

@@ -10,6 +10,8 @@ mod agui;
 #[cfg(test)]
 mod emit;
 #[cfg(test)]
+mod feed;
+#[cfg(test)]
 mod peer;
 #[cfg(test)]
 mod requests;

@@ -16,7 +16,7 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::body::{fed, whole};
-use super::streams::{Wanted, event_stream};
+use super::streams::{Wanted, event_stream, replayed};
 use super::{Problem, Shared, csrf_fits};
 use crate::deliver::{Cursor, Start};
 use crate::desk::Refused;
@@ -160,7 +160,7 @@ pub(super) fn follow(
     let mark = mark(&owner(&guest));
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let seen = seen.map(|seen| seen_by(seen, shared.gateway.journal.epoch(), &mark)).transpose()?;
-    let start = Some(wanted.start(seen)?);
+    let start = wanted.start(seen)?;
     let attached = shared.gateway.subscriptions.attach(&guest, id).map_err(denied)?;
     let (out, body) = fed();
     let gateway = Arc::clone(&shared.gateway);
@@ -169,7 +169,7 @@ pub(super) fn follow(
         terms: attached.terms,
         sink: Sink::Frames(out),
         session: wanted.session(),
-        start,
+        start: Some(start),
         mark,
         greeting: None,
     };
@@ -179,7 +179,7 @@ pub(super) fn follow(
             () = line.run(attached.orders) => {}
         }
     });
-    Ok(event_stream(Body::new(body)))
+    Ok(replayed(start == Start::Exhausted, event_stream(Body::new(body))))
 }
 
 /// Where a subscriber stopped, by the id it saw last. Another key's cursor is refused, another journal's is exhausted.

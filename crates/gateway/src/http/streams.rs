@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use banister_events::event::Protocol;
 use banister_events::locale::Locale;
 use http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde::Deserialize;
 
 use super::body::fed;
@@ -98,6 +98,7 @@ fn follow(
         Some(tag) => Locale::choose([tag.as_str()]),
         None => accepted_language(headers),
     };
+    let exhausted = start == Start::Exhausted;
     let terms =
         Terms { protocol, session: wanted.session, start, language: language.tag.to_owned() };
     let (out, body) = fed();
@@ -110,7 +111,16 @@ fn follow(
             () = Arc::clone(&gateway).follow(terms, out) => {}
         }
     });
-    Ok(event_stream(Body::new(body)))
+    Ok(replayed(exhausted, event_stream(Body::new(body))))
+}
+
+/// Says in the head of a stream that it could not go on from where it was told to. The comment in the stream says it as
+/// well, but few clients can read that.
+pub(super) fn replayed(exhausted: bool, mut stream: Response) -> Response {
+    if exhausted {
+        stream.headers_mut().insert("banister-replay", HeaderValue::from_static("exhausted"));
+    }
+    stream
 }
 
 /// The language a client accepts, English if it does not say.
