@@ -10,8 +10,8 @@ use crate::support::{Gateway, stdout};
 
 /// Builds the examples; gives where they are.
 fn built() -> PathBuf {
-    let build = ["build", "--quiet", "--package", "banister-client", "--examples"];
-    let built = Command::new(env!("CARGO")).args(build).args(["--message-format", "json"]).output();
+    let words = ["build", "--quiet", "--package", "banister-client", "--examples"];
+    let built = Command::new(env!("CARGO")).args(words).args(["--message-format", "json"]).output();
     let built = built.unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let artifact = String::from_utf8(built.stdout).unwrap();
