@@ -18,6 +18,7 @@ mod docs; // what the guides show
 mod doors; // who may come in
 mod examples; // the client library at work
 mod kill; // kill -9 under load
+mod kill_push; // the same, while programs push and somebody follows
 mod log; // the journal from its file
 mod push; // events from other programs
 mod rail; // a hook asks, a person answers

@@ -56,7 +56,19 @@ impl Gateway {
         assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
     }
 
-    fn launch(&mut self, mut command: Command, more: &[&str]) {
+    /// Starts it, and does not wait for it.
+    pub(crate) fn begin(&mut self) {
+        self.spawn(Command::new(BANISTER), &[]);
+    }
+
+    fn launch(&mut self, command: Command, more: &[&str]) {
+        self.spawn(command, more);
+        wait_for("the gateway to start", || {
+            self.data().join("gateway.json").exists() && UnixStream::connect(self.socket()).is_ok()
+        });
+    }
+
+    fn spawn(&mut self, mut command: Command, more: &[&str]) {
         let _gone = std::fs::remove_file(self.data().join("gateway.json"));
         let log = std::fs::File::options()
             .create(true)
@@ -74,9 +86,6 @@ impl Gateway {
             .spawn()
             .unwrap();
         self.child = Some(child);
-        wait_for("the gateway to start", || {
-            self.data().join("gateway.json").exists() && UnixStream::connect(self.socket()).is_ok()
-        });
     }
 
     /// `kill -9`.
