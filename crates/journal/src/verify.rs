@@ -394,14 +394,20 @@ fn check_record(row: &Row<'_>, chain: &mut Chain, report: &mut Report) {
 /// Compares where a chain ends with where its session is known to end.
 fn check_head(connection: &Connection, chain: &Chain, report: &mut Report) -> rusqlite::Result<()> {
     let mut statement =
-        connection.prepare_cached("SELECT seq, hash FROM session WHERE session = ?1")?;
+        connection.prepare_cached("SELECT seq, hash, position FROM session WHERE session = ?1")?;
     let mut rows = statement.query([&chain.session])?;
-    let known = rows.next()?.and_then(|row| Some((natural(row, 0)?, row.get(1).ok()?)));
+    let known = rows.next()?.and_then(|row| {
+        Some((natural(row, 0)?, row.get::<_, [u8; 32]>(1).ok()?, natural(row, 2)?))
+    });
+    // Where retention has removed all of a session, nothing is left to stand anywhere.
+    let emptied = chain.position == 0;
     let bad =
         |seq, what| Bad { position: chain.position, session: chain.session.clone(), seq, what };
     match known {
-        Some((seq, _)) if seq > chain.seq => report.found(bad(chain.seq + 1, What::Missing)),
-        Some((seq, hash)) if (seq, hash) == (chain.seq, chain.hash) => {}
+        Some((seq, ..)) if seq > chain.seq => report.found(bad(chain.seq + 1, What::Missing)),
+        Some((seq, hash, position))
+            if (seq, hash) == (chain.seq, chain.hash)
+                && (emptied || position == chain.position) => {}
         _ => report.found(bad(chain.seq, What::Head)),
     }
     Ok(())

@@ -25,6 +25,7 @@ mod rail; // a hook asks, a person answers
 mod restart; // open asks survive
 mod streams; // the same session three ways
 mod support;
+mod tamper; // the journal's file, changed behind its back
 
 #[test]
 fn no_test_file_is_forgotten() {

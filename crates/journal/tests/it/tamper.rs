@@ -2,6 +2,8 @@ use std::fs;
 
 use banister_journal::verify::{Authenticity, Completeness, Pruned};
 use banister_journal::{Bad, Capture, DigestKey, Draft, Journal, Level, Report, Retention, What};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags};
 use serde_json::json;
 
 use crate::support::{Place, at, change, draft, key, recorded, wait};
@@ -158,6 +160,41 @@ fn one_byte_changed_in_the_file_is_found() {
     fs::write(place.path(), &bytes).unwrap();
     let report = Journal::verify(&place.path()).unwrap();
     assert_eq!((report.first_bad, report.bad), (Some(bad(5, "a", 3, What::Content)), 1));
+}
+
+/// Not every byte of the file is a record's. Those that are cannot change unnoticed.
+#[test]
+fn whatever_bit_is_flipped_it_is_found_or_every_record_is_as_it_was() {
+    let pristine = fs::read(filled().path()).unwrap();
+    let place = Place::new();
+    let rows = || -> Option<Vec<Vec<Value>>> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let connection = Connection::open_with_flags(place.path(), flags).ok()?;
+        let mut statement = connection.prepare("SELECT * FROM record ORDER BY position").ok()?;
+        let count = statement.column_count();
+        let rows =
+            statement.query_map([], |row| (0..count).map(|index| row.get(index)).collect()).ok()?;
+        rows.collect::<Result<_, _>>().ok()
+    };
+    fs::write(place.path(), &pristine).unwrap();
+    let before = rows().unwrap();
+    let (mut found, mut harmless) = (0, 0);
+    // Steps that meet every page at other places.
+    for step in 0..600_usize {
+        let mut bytes = pristine.clone();
+        let bit = step * 7_919 * 8 + step % 8;
+        let at = bit / 8 % bytes.len();
+        bytes[at] ^= 1 << (bit % 8);
+        fs::write(place.path(), &bytes).unwrap();
+        match Journal::verify(&place.path()) {
+            Ok(report) if report.is_clean() => {
+                assert_eq!(rows().as_ref(), Some(&before), "bit {bit} went unnoticed");
+                harmless += 1;
+            }
+            _ => found += 1,
+        }
+    }
+    assert!(found > 20 && harmless > 20, "{found} found, {harmless} harmless");
 }
 
 #[test]
