@@ -1,21 +1,20 @@
-//! Activities become a subscriber's stream, in the subscriber's own task and at its own pace.
+//! Activities become a subscriber's stream, at the subscriber's own pace.
 //!
-//! A slow subscriber falls behind on its own cursor and reads from the journal; it never slows anybody else. A cursor on
-//! the wire is `epoch.position.n`: the journal it belongs to, the record, the event within the record.
+//! Those who want to hear the same share one projection (`feed`). A slow subscriber falls behind on its own cursor and
+//! reads from the journal; it never slows anybody else. To come back or to join late costs what is told and little more,
+//! however long the journal is (`saved`). A cursor on the wire is `epoch.position.n`: the journal it belongs to, the
+//! record, the event within the record.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::activity::Activity;
 use banister_events::agui::write::{History, Writer as AguiWriter};
 use banister_events::event::Protocol;
 use banister_events::frame::sse;
-use banister_events::{aaep, aep};
 use banister_journal::Record;
 use bytes::Bytes;
-use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +22,22 @@ use crate::http::agui::Outlet;
 use crate::project::Projection;
 use crate::{Error, Gateway};
 
+mod channel;
+mod feed;
+mod replay;
+mod saved;
+
+pub(crate) use channel::{Channels, Voice};
+pub(crate) use feed::{Feed, Feeds, Form, Key, Next};
+pub(crate) use replay::{Rest, Stretches};
+pub(crate) use saved::{Saved, Stretch};
+
 /// How many records are read at a time.
 const BATCH: usize = 256;
+/// How many reads of the journal wait for the disk at once; each takes a thread.
+const READS: usize = 16;
+/// What is sent at once when much is told again, in bytes.
+const CHUNK: usize = 64 * 1024;
 /// How long a stream may be silent before it says that it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
@@ -51,6 +64,20 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// All of a record.
+    pub(crate) fn whole(position: u64) -> Self {
+        Self { position, n: u32::MAX }
+    }
+
+    pub(crate) fn is_whole(self) -> bool {
+        self.n == u32::MAX
+    }
+
+    /// The newest position up to which everything is covered.
+    pub(crate) fn before_unseen(self) -> u64 {
+        if self.is_whole() { self.position } else { self.position.saturating_sub(1) }
+    }
+
     /// Parses `epoch.position.n`; `None` where it belongs to another journal or is none.
     pub fn parse(text: &str, epoch: &str) -> Option<Self> {
         let mut parts = text.split('.');
@@ -72,33 +99,6 @@ pub struct Terms {
     pub start: Start,
     /// The language it wants to be spoken to in.
     pub language: String,
-}
-
-/// One session on its way to a subscriber.
-struct Channel {
-    projection: Projection,
-    writer: Writer,
-}
-
-enum Writer {
-    Aaep(Box<aaep::write::Writer>),
-    Aep(Box<aep::write::Writer>),
-}
-
-impl Writer {
-    fn write(&mut self, activity: &Activity) -> Vec<Value> {
-        match self {
-            Self::Aaep(writer) => writer.write(activity),
-            Self::Aep(writer) => writer.write(activity),
-        }
-    }
-
-    fn turn_open(&self) -> bool {
-        match self {
-            Self::Aaep(writer) => writer.is_open(),
-            Self::Aep(writer) => writer.is_open(),
-        }
-    }
 }
 
 /// The subscriber is gone.
@@ -157,18 +157,18 @@ impl<'a> Quiet<'a> {
 impl Gateway {
     /// Streams AAEP or AEP events as SSE frames until the subscriber leaves.
     pub async fn follow(self: Arc<Self>, terms: Terms, out: mpsc::Sender<Bytes>) {
-        let mut stream = Stream {
-            channels: HashMap::new(),
-            terms,
-            gateway: Arc::clone(&self),
+        let _counted = self.hub.counted();
+        let Terms { protocol, session, start, language } = terms;
+        let key = Key { voice: Voice { protocol, language }, session, form: Form::Frames };
+        let follower = Follower {
+            feed: self.feed(&key),
+            saved: self.saved(&key.voice),
+            epoch: self.journal.epoch().to_owned(),
+            gateway: self,
+            key,
             out,
-            replayed: BTreeMap::new(),
         };
-        let mut bell = self.hub.bell();
-        let end = *bell.borrow_and_update();
-        if stream.catch_up(end).await.is_ok() {
-            stream.live(end, bell).await.unwrap_or(());
-        }
+        follower.run(start).await.unwrap_or_else(|Gone| ());
     }
 
     /// Streams one session as an AG-UI run until the turn that is under way ends, or the gateway stops.
@@ -257,9 +257,37 @@ impl Gateway {
         session: &str,
         seq: u64,
     ) -> Result<Vec<Arc<Record>>, Error> {
-        let journal = self.journal.clone();
-        let session = session.to_owned();
-        blocking(move || journal.session(&session, seq, BATCH)).await
+        self.some_after(session, seq, BATCH).await
+    }
+
+    /// The same, at most so many.
+    async fn some_after(
+        &self,
+        session: &str,
+        seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Arc<Record>>, Error> {
+        let (journal, session) = (self.journal.clone(), session.to_owned());
+        blocking(move || journal.session(&session, seq, limit)).await
+    }
+
+    /// The number of a session's last record up to a position.
+    async fn seq_at(&self, session: &str, position: u64) -> Result<u64, Error> {
+        let (journal, session) = (self.journal.clone(), session.to_owned());
+        blocking(move || journal.seq_at(&session, position)).await
+    }
+
+    /// The turns that are open now, of all sessions or of one, and the position that this is true at.
+    pub(crate) async fn open_turns(
+        &self,
+        saved: &Arc<Saved>,
+        session: Option<&str>,
+    ) -> Result<(u64, Vec<Stretch>), Error> {
+        let _turn = saved.looking.lock().await;
+        let (hub, kept) = (self.hub.clone(), Arc::clone(saved));
+        let (end, mut turns) = blocking(move || kept.open_turns(|| hub.head())).await?;
+        turns.retain(|turn| session.is_none_or(|only| turn.session == only));
+        Ok((end, turns))
     }
 
     /// Waits for records after `position`, saying now and then that the stream is alive.
@@ -295,154 +323,138 @@ impl Gateway {
     }
 }
 
-struct Stream {
-    channels: HashMap<String, Channel>,
-    terms: Terms,
+/// One who follows.
+struct Follower {
     gateway: Arc<Gateway>,
+    feed: Arc<Feed>,
+    saved: Arc<Saved>,
+    key: Key,
+    epoch: String,
     out: mpsc::Sender<Bytes>,
-    /// Session → what its open turn has said so far, for those who come late.
-    replayed: BTreeMap<String, Vec<(Cursor, Value)>>,
 }
 
-impl Stream {
-    /// Brings the writers to `end`, telling the subscriber what it asked to be told.
-    async fn catch_up(&mut self, end: u64) -> Result<(), Gone> {
+impl Follower {
+    async fn run(self, start: Start) -> Result<(), Gone> {
         let mut hello = Vec::new();
         sse::comment(&mut hello, "connected");
-        if self.terms.start == Start::Exhausted {
+        if start == Start::Exhausted {
             sse::comment(&mut hello, "replay-exhausted");
         }
         self.send(hello).await?;
-        let mut position = 0;
-        while position < end && !self.out.is_closed() {
-            let batch = self.gateway.after(position).await.map_err(|error| {
-                tracing::error!(%error, "A subscriber's records could not be read.");
-                Gone
-            })?;
-            let Some(newest) = batch.last() else { break };
-            position = newest.position;
-            for record in batch.iter().filter(|record| record.position <= end) {
-                let events = self.project(record);
-                self.replay(record, events).await?;
-            }
-        }
-        let mut open: Vec<(Cursor, Value)> =
-            std::mem::take(&mut self.replayed).into_values().flatten().collect();
-        open.sort_by_key(|(cursor, _)| *cursor);
-        for (cursor, event) in open {
-            self.emit(cursor, &event).await?;
-        }
-        Ok(())
+        let seen = match start {
+            Start::Beginning => Cursor::whole(0),
+            Start::After(seen) => seen,
+            Start::Now | Start::Exhausted => self.join().await?,
+        };
+        self.go_on(seen).await
     }
 
-    async fn replay(&mut self, record: &Record, events: Vec<(Cursor, Value)>) -> Result<(), Gone> {
-        match self.terms.start {
-            Start::Beginning => self.emit_all(events).await,
-            Start::After(seen) => {
-                self.emit_all(events.into_iter().filter(|(cursor, _)| *cursor > seen).collect())
-                    .await
-            }
-            Start::Now | Start::Exhausted => {
-                let open = self
-                    .channels
-                    .get(&record.session)
-                    .is_some_and(|channel| channel.writer.turn_open());
-                if open {
-                    let told = self.replayed.entry(record.session.clone()).or_default();
-                    // A turn that began within this record does not carry the end of the one before it.
-                    let first = events.iter().rposition(|(_, event)| is_start(event));
-                    if let Some(first) = first {
-                        told.clear();
-                        told.extend(events.into_iter().skip(first));
-                    } else {
-                        told.extend(events);
-                    }
-                } else {
-                    self.replayed.remove(&record.session);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    async fn live(
-        &mut self,
-        mut position: u64,
-        mut bell: watch::Receiver<u64>,
-    ) -> Result<(), Gone> {
-        let gateway = Arc::clone(&self.gateway);
-        let out = self.out.clone();
-        let mut quiet = Quiet::new(&out, true);
-        loop {
-            let batch = gateway.next_batch(&mut position, &mut bell, &mut quiet).await?;
-            for record in &batch {
-                let events = self.project(record);
-                if !events.is_empty() {
-                    quiet.renew();
-                }
-                self.emit_all(events).await?;
-            }
-        }
-    }
-
-    fn project(&mut self, record: &Record) -> Vec<(Cursor, Value)> {
-        if self.terms.session.as_ref().is_some_and(|only| *only != record.session) {
-            return Vec::new();
-        }
-        let terms = &self.terms;
-        let agents = &self.gateway.agents;
-        let channel = self.channels.entry(record.session.clone()).or_insert_with(|| Channel {
-            projection: Projection::new(Arc::clone(agents)),
-            writer: match terms.protocol {
-                Protocol::Aep => Writer::Aep(Box::default()),
-                Protocol::Aaep | Protocol::Agui => {
-                    Writer::Aaep(Box::new(aaep::write::Writer::new(&terms.language)))
-                }
-            },
-        });
-        let activities = channel.projection.next(record);
-        let events = activities.iter().flat_map(|activity| channel.writer.write(activity));
-        (0..)
-            .zip(events)
-            .map(|(n, event)| (Cursor { position: record.position, n }, event))
-            .collect()
-    }
-
-    async fn emit_all(&self, events: Vec<(Cursor, Value)>) -> Result<(), Gone> {
+    /// Tells the turns that are open, from their beginning; gives where that leaves off.
+    async fn join(&self) -> Result<Cursor, Gone> {
+        let only = self.key.session.as_deref();
+        let (end, turns) = self.gateway.open_turns(&self.saved, only).await.map_err(unread)?;
+        let mut begins: HashSet<(String, u64)> =
+            turns.iter().map(|turn| (turn.session.clone(), turn.from)).collect();
+        let mut records = Stretches::new(&self.gateway, turns).await.map_err(unread)?;
+        let mut channels = Channels::new(Arc::clone(&self.saved));
         let mut frames = Vec::new();
-        for (cursor, event) in events {
-            self.frame(&mut frames, cursor, &event);
+        while let Some(record) = records.next().await.map_err(unread)? {
+            let told = channels.next(&record).await.map_err(unread)?;
+            let begins = begins.remove(&(record.session.clone(), record.seq));
+            // A turn that began within this record does not carry the end of the one before it.
+            let start = told.events.iter().rposition(channel::is_start).filter(|_| begins);
+            for (n, event) in (0..).zip(&told.events).skip(start.unwrap_or_default()) {
+                let cursor = Cursor { position: record.position, n };
+                feed::frame(&mut frames, &self.epoch, self.key.voice.protocol, cursor, event);
+            }
+            if frames.len() >= CHUNK {
+                self.send(std::mem::take(&mut frames)).await?;
+            }
         }
-        if frames.is_empty() { Ok(()) } else { self.send(frames).await }
+        self.send(frames).await?;
+        Ok(Cursor::whole(end))
     }
 
-    async fn emit(&self, cursor: Cursor, event: &Value) -> Result<(), Gone> {
-        let mut frame = Vec::new();
-        self.frame(&mut frame, cursor, event);
-        self.send(frame).await
-    }
-
-    fn frame(&self, frames: &mut Vec<u8>, cursor: Cursor, event: &Value) {
-        let id = format!("{}.{}.{}", self.gateway.journal.epoch(), cursor.position, cursor.n);
-        let name = (self.terms.protocol == Protocol::Aaep).then_some("aaep.event");
-        let data = event.to_string();
-        sse::write(frames, &sse::Outgoing { id: Some(&id), event: name, data: &data });
+    /// Tells everything after a cursor: from the feed, or from the journal until the feed is reached.
+    async fn go_on(&self, mut seen: Cursor) -> Result<(), Gone> {
+        let mut bell = self.feed.bell();
+        let mut quiet = Quiet::new(&self.out, true);
+        let mut behind: Option<(Rest, Channels)> = None;
+        loop {
+            bell.mark_unchanged();
+            match self.feed.next(seen) {
+                Next::Blocks(blocks) => {
+                    behind = None;
+                    for block in blocks {
+                        let frames = block.after(seen);
+                        seen = Cursor::whole(block.upto);
+                        if !frames.is_empty() {
+                            quiet.renew();
+                            self.out.send(frames).await.map_err(|_| Gone)?;
+                        }
+                    }
+                }
+                Next::Behind => {
+                    let (rest, channels) = behind.get_or_insert_with(|| {
+                        let only = self.key.session.as_deref();
+                        let channels = Channels::new(Arc::clone(&self.saved));
+                        (Rest::after(&self.gateway, only, seen), channels)
+                    });
+                    let mut frames = Vec::new();
+                    for record in rest.next(self.feed.head()).await.map_err(unread)? {
+                        let told = channels.next(&record).await.map_err(unread)?;
+                        for (n, event) in (0..).zip(&told.events) {
+                            let cursor = Cursor { position: record.position, n };
+                            let protocol = self.key.voice.protocol;
+                            if cursor > seen {
+                                feed::frame(&mut frames, &self.epoch, protocol, cursor, event);
+                            }
+                        }
+                        if frames.len() >= CHUNK {
+                            self.send(std::mem::take(&mut frames)).await?;
+                        }
+                    }
+                    quiet.renew();
+                    self.send(frames).await?;
+                    seen = Cursor::whole(rest.position());
+                }
+                Next::Wait => {
+                    quiet.break_if_due().await?;
+                    tokio::select! {
+                        () = self.out.closed() => return Err(Gone),
+                        rung = tokio::time::timeout_at(quiet.until, bell.changed()) => {
+                            if matches!(rung, Ok(Err(_))) {
+                                return Err(Gone);
+                            }
+                        }
+                    }
+                }
+                Next::Failed => return Err(Gone),
+            }
+        }
     }
 
     async fn send(&self, frames: Vec<u8>) -> Result<(), Gone> {
+        if frames.is_empty() {
+            return Ok(());
+        }
         self.out.send(Bytes::from(frames)).await.map_err(|_| Gone)
     }
 }
 
-fn is_start(event: &Value) -> bool {
-    let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
-    matches!(kind, "aaep:agent.session.started" | "prompt.submitted" | "agent.start")
+/// What cannot be read ends the stream; who follows comes back with its cursor.
+pub(crate) fn unread(error: Error) -> Gone {
+    tracing::error!(%error, "A subscriber's records could not be read.");
+    Gone
 }
 
 /// Runs a read of the journal where it may block.
 pub(crate) async fn blocking<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, banister_journal::Error> + Send + 'static,
 ) -> Result<T, Error> {
+    // As many as there are connections, and some that are about to: more would hold a thread and wait all the same.
+    static TURNS: Semaphore = Semaphore::const_new(READS);
+    let _turn = TURNS.acquire().await;
     match tokio::task::spawn_blocking(read).await {
         Ok(result) => Ok(result?),
         Err(error) => Err(Error::Task(error.to_string())),

@@ -4,7 +4,7 @@
 //! never waits for a subscriber.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use banister_journal::Record;
 use tokio::sync::watch;
@@ -18,6 +18,8 @@ const TAIL_BYTES: usize = 32 * 1024 * 1024;
 pub struct Hub {
     tail: Arc<Mutex<Tail>>,
     bell: watch::Sender<u64>,
+    /// Held once by each that follows.
+    followers: Arc<()>,
 }
 
 #[derive(Debug)]
@@ -30,6 +32,11 @@ struct Tail {
     early: std::collections::BTreeMap<u64, Arc<Record>>,
 }
 
+/// One who follows.
+#[derive(Debug, Clone)]
+#[expect(dead_code, reason = "that it is there is all that it says")]
+pub struct Follows(Weak<()>);
+
 impl Hub {
     /// A hub that stands at the journal's head.
     pub fn new(head: u64) -> Self {
@@ -39,7 +46,8 @@ impl Hub {
             head,
             early: std::collections::BTreeMap::new(),
         };
-        Self { tail: Arc::new(Mutex::new(tail)), bell: watch::Sender::new(head) }
+        let bell = watch::Sender::new(head);
+        Self { tail: Arc::new(Mutex::new(tail)), bell, followers: Arc::new(()) }
     }
 
     /// Hands records to the live subscribers, in the journal's order.
@@ -83,9 +91,14 @@ impl Hub {
         self.bell.subscribe()
     }
 
+    /// Counts one who follows, for as long as this is held.
+    pub fn counted(&self) -> Follows {
+        Follows(Arc::downgrade(&self.followers))
+    }
+
     /// How many follow it.
     pub fn followers(&self) -> usize {
-        self.bell.receiver_count()
+        Arc::weak_count(&self.followers)
     }
 
     /// Everything up to here was published.

@@ -111,6 +111,7 @@ pub struct Gateway {
     pub(crate) rules: Rules,
     pub(crate) journal: Journal,
     pub(crate) hub: Hub,
+    pub(crate) feeds: deliver::Feeds,
     pub(crate) desk: Desk,
     pub(crate) keeper: Keeper,
     /// Who may come in.
@@ -157,6 +158,7 @@ impl Gateway {
             rules,
             journal,
             hub,
+            feeds: deliver::Feeds::default(),
             desk,
             keeper,
             keys,

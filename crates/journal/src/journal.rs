@@ -20,7 +20,7 @@ use crate::key::SigningKey;
 use crate::prepared::Prepared;
 use crate::prune::{self, Plan, Pruned, Retention, Stage, Step};
 use crate::read::Readers;
-use crate::record::{Appended, Durability, Head, Kind, Record, SessionRow};
+use crate::record::{Appended, Durability, Head, Kind, Newest, Record, SessionRow};
 use crate::search::{self, Indexed, Page, Query};
 use crate::sqlite::{Lock, signed};
 use crate::verify::{self, Evidence, Report};
@@ -280,6 +280,18 @@ impl Journal {
     /// those that retention has emptied. Blocks on the disk.
     pub fn heads(&self, after: &str, limit: usize) -> Result<Vec<Head>, Error> {
         self.inner.readers.heads(after, limit)
+    }
+
+    /// The newest record of every session that has one after `position`, the oldest of them first. Costs what it returns.
+    /// Blocks on the disk.
+    pub fn changed(&self, position: u64) -> Result<Vec<Newest>, Error> {
+        self.inner.readers.changed(position)
+    }
+
+    /// The number of the last record of a session that does not stand after `position`; 0 if there is none. Costs as many
+    /// steps as the session has records after it. Blocks on the disk.
+    pub fn seq_at(&self, session: &str, position: u64) -> Result<u64, Error> {
+        self.inner.readers.seq_at(session, position)
     }
 
     /// Every record whose exact bytes are held, in order. Blocks on the disk.

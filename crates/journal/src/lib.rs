@@ -82,6 +82,6 @@ pub use error::Error;
 pub use journal::Journal;
 pub use key::{DigestKey, PublicKey, SigningKey};
 pub use prune::{Pruned, Retention};
-pub use record::{Appended, Draft, Durability, Head, Kind, Record, SessionRow, Source};
+pub use record::{Appended, Draft, Durability, Head, Kind, Newest, Record, SessionRow, Source};
 pub use search::{Hit, Indexed, Order, Page, Part, Passage, Query, Syntax};
 pub use verify::{Bad, Evidence, Report, What};

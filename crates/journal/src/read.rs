@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::capture::{Captured, Level};
 use crate::checkpoint::Checkpoint;
-use crate::record::{Head, Kind, Record, SessionRow, Source};
+use crate::record::{Head, Kind, Newest, Record, SessionRow, Source};
 use crate::search::{self, Page, Query};
 use crate::sqlite::{signed, unsigned};
 use crate::{Error, sqlite};
@@ -163,6 +163,38 @@ impl Readers {
                 });
             }
             Ok(found)
+        })
+    }
+
+    /// The newest records of the sessions that have one after a position.
+    pub(crate) fn changed(&self, position: u64) -> Result<Vec<Newest>, Error> {
+        let query = "SELECT session, seq, position FROM session
+                     WHERE position > ?1 ORDER BY position";
+        self.lend(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            let mut rows = statement.query([signed(position)])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let columns = Columns { row, position: unsigned(row.get(2)?) };
+                found.push(Newest {
+                    session: columns.get(0, "session")?,
+                    seq: columns.unsigned(1, "seq")?,
+                    position: columns.position,
+                });
+            }
+            Ok(found)
+        })
+    }
+
+    /// The number of the last record of a session up to a position.
+    pub(crate) fn seq_at(&self, session: &str, position: u64) -> Result<u64, Error> {
+        let query = "SELECT seq FROM record WHERE session = ?1 AND position <= ?2
+                     ORDER BY seq DESC LIMIT 1";
+        self.lend(|connection| {
+            let mut statement = connection.prepare_cached(query)?;
+            let found: Option<i64> =
+                statement.query_row((session, signed(position)), |row| row.get(0)).optional()?;
+            Ok(unsigned(found.unwrap_or_default()))
         })
     }
 

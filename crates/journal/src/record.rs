@@ -208,3 +208,14 @@ pub struct Head {
     #[serde(serialize_with = "crate::checkpoint::as_hex")]
     pub hash: [u8; 32],
 }
+
+/// The newest record of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Newest {
+    /// The session.
+    pub session: String,
+    /// Its number in the session.
+    pub seq: u64,
+    /// Its position.
+    pub position: u64,
+}

@@ -1,27 +1,29 @@
-//! One subscription's stream, in its own task: shaped to its terms, at its own pace.
+//! One subscription's stream, in its own task: shaped to its terms, at its own pace. What it shapes was projected once,
+//! for all of them.
 //!
 //! An event's id on the wire is `epoch.position.n.mark`: everything up to there was sent. While events are held back by
 //! the rate the id does not move, so that a subscriber that comes back misses nothing; it may then hear something again,
 //! under the same `event_id`. The mark says whose cursor it is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use banister_events::aaep::handshake::Capabilities;
 use banister_events::aaep::shape::{Limits, Shaper, Terms};
-use banister_events::aaep::write::Writer;
-use banister_events::activity::{Activity, What};
+use banister_events::activity::Activity;
+use banister_events::event::Protocol;
 use banister_events::frame::sse;
-use banister_journal::Record;
 use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::Gateway;
-use crate::deliver::{Cursor, Gone, Start};
-use crate::project::Projection;
+use crate::deliver::{
+    Channels, Cursor, Feed, Form, Gone, Key, Next as Fed, Rest, Saved, Start, Stretch, Stretches,
+    Voice, blocking, unread,
+};
+use crate::{Error, Gateway};
 
 /// How long a stream may be silent before it says that it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -146,20 +148,25 @@ impl Line {
         {
             return;
         }
+        let _counted = gateway.hub.counted();
+        // What the turns are is the same in every voice.
+        let voice = Voice { protocol: Protocol::Aaep, language: "en".to_owned() };
+        let saved = gateway.saved(&voice);
+        let key = Key { voice, session: session.clone(), form: Form::Activities };
         let mut stream = Stream {
             shaper: Shaper::new(terms),
+            feed: gateway.feed(&key),
             gateway: Arc::clone(&gateway),
             sink,
             session,
             mark,
-            projections: HashMap::new(),
+            saved,
+            behind: None,
             position: 0,
             safe: Cursor { position: 0, n: 0 },
         };
         loop {
-            let mut bell = gateway.hub.bell();
-            let end = *bell.borrow_and_update();
-            match stream.from(start, end, bell, &mut orders).await {
+            match stream.from(start, gateway.hub.head(), &mut orders).await {
                 Ok(Next::Join) => start = Some(Start::Now),
                 Ok(Next::End) | Err(Gone) => return,
             }
@@ -173,18 +180,14 @@ struct Stream {
     sink: Sink,
     session: Option<String>,
     mark: String,
-    projections: HashMap<String, Projection>,
+    feed: Arc<Feed>,
+    saved: Arc<Saved>,
+    /// What it reads the journal with, while it is behind what the feed has at hand.
+    behind: Option<(Rest, Channels)>,
     /// Everything up to here went through the shaper.
     position: u64,
     /// Everything up to here was sent.
     safe: Cursor,
-}
-
-/// A turn on its way to somebody who comes late.
-struct Turn {
-    /// Follows along, to know whether the turn is open.
-    writer: Writer,
-    told: Vec<(u64, Vec<Activity>)>,
 }
 
 impl Stream {
@@ -192,11 +195,10 @@ impl Stream {
         &mut self,
         start: Option<Start>,
         end: u64,
-        bell: watch::Receiver<u64>,
         orders: &mut mpsc::Receiver<Order>,
     ) -> Result<Next, Gone> {
         self.sink.comment("connected").await?;
-        self.projections.clear();
+        self.behind = None;
         self.position = end;
         self.safe = whole(end);
         match start {
@@ -206,23 +208,26 @@ impl Stream {
                 self.safe = whole(0);
             }
             Some(Start::After(seen)) if seen.position <= end => self.resume(seen).await?,
-            Some(Start::Now) => self.join(end).await?,
+            Some(Start::Now) => self.join().await?,
             // A cursor ahead of everything there is belongs to a journal that is lost.
             Some(Start::Exhausted | Start::After(_)) => {
                 self.sink.comment("replay-exhausted").await?;
-                self.join(end).await?;
+                self.join().await?;
             }
         }
-        self.live(bell, orders).await
+        self.live(self.feed.bell(), orders).await
     }
 
     /// Tells what is going on: open turns from their beginning.
-    async fn join(&mut self, end: u64) -> Result<(), Gone> {
-        let open = self.turns(whole(end)).await?;
-        if let Some((first, _)) = open.first() {
-            self.safe = whole(first.saturating_sub(1));
-        }
-        for (position, activities) in open {
+    async fn join(&mut self) -> Result<(), Gone> {
+        let only = self.session.as_deref();
+        let (end, turns) = self.gateway.open_turns(&self.saved, only).await.map_err(unread)?;
+        let mut told = Retold::new(self, turns).await.map_err(unread)?;
+        let mut first = true;
+        while let Some((position, activities)) = told.next().await.map_err(unread)? {
+            if std::mem::take(&mut first) {
+                self.safe = whole(position.saturating_sub(1));
+            }
             self.take(position, &activities).await?;
         }
         self.position = end;
@@ -232,13 +237,14 @@ impl Stream {
 
     /// Goes on after an event that was seen. What was seen passes through the shaper once more and is not sent.
     async fn resume(&mut self, seen: Cursor) -> Result<(), Gone> {
-        let open = self.turns(seen).await?;
+        let turns = self.turns(seen).await.map_err(unread)?;
+        let mut told = Retold::new(self, turns).await.map_err(unread)?;
         let honoured = self.shaper.terms().honoured().clone();
         let limits = Limits { replies: true, ..Limits::default() };
         let unlimited = Capabilities { max_events_per_second: None, ..honoured.clone() };
         self.shaper = Shaper::new(Terms::negotiate(&unlimited, &limits).0);
         self.safe = seen;
-        for (position, activities) in open {
+        while let Some((position, activities)) = told.next().await.map_err(unread)? {
             let now = self.gateway.clock.now();
             let events: Vec<Value> =
                 activities.iter().flat_map(|activity| self.shaper.take(activity, now)).collect();
@@ -255,41 +261,36 @@ impl Stream {
         Ok(())
     }
 
-    /// What the turns have said that were open at a place, in the journal's order. Turns that ended within that very
-    /// record are among them where some of its events may not have been seen.
-    async fn turns(&mut self, seen: Cursor) -> Result<Vec<(u64, Vec<Activity>)>, Gone> {
-        let mut turns: BTreeMap<String, Turn> = BTreeMap::new();
-        let mut position = 0;
-        while position < seen.position {
-            let batch = self.read(position).await?;
-            let Some(newest) = batch.last() else { break };
-            position = newest.position;
-            for record in batch.iter().filter(|record| record.position <= seen.position) {
-                let activities = self.project(record);
-                if activities.is_empty() {
+    /// The turns that were open at a place, of sessions that anything may be told of from there on. A turn that ended
+    /// within that very record is among them where some of its events may not have been seen.
+    async fn turns(&self, seen: Cursor) -> Result<Vec<Stretch>, Error> {
+        let only = self.session.as_deref();
+        let (_, open) = self.gateway.open_turns(&self.saved, only).await?;
+        let (journal, saved) = (self.gateway.journal.clone(), Arc::clone(&self.saved));
+        let only = self.session.clone();
+        blocking(move || {
+            let mut turns: BTreeMap<String, Stretch> = BTreeMap::new();
+            turns.extend(open.into_iter().map(|turn| (turn.session.clone(), turn)));
+            // Of those that have gone on since, what was open then counts.
+            for newest in journal.changed(seen.before_unseen())? {
+                let session = newest.session;
+                if only.as_ref().is_some_and(|only| *only != session) {
                     continue;
                 }
-                let turn = turns
-                    .entry(record.session.clone())
-                    .or_insert_with(|| Turn { writer: Writer::new("en"), told: Vec::new() });
-                for activity in &activities {
-                    turn.writer.write(activity);
-                }
-                let partly = record.position == seen.position && seen.n < u32::MAX;
-                let begins =
-                    activities.iter().any(|it| matches!(it.what, What::TurnStarted { .. }));
-                if (begins || !turn.writer.is_open()) && !partly {
-                    turn.told.clear();
-                }
-                if turn.writer.is_open() || partly {
-                    turn.told.push((record.position, activities));
-                }
+                turns.remove(&session);
+                let seq = journal.seq_at(&session, seen.position)?;
+                let before = journal.seq_at(&session, seen.before_unseen())?;
+                let turn = if seq > before {
+                    let began = saved.turn_at(&session, before)?.map_or(seq, |turn| turn.from);
+                    Some(Stretch { session: session.clone(), from: began, to: seq })
+                } else {
+                    saved.turn_at(&session, seq)?
+                };
+                turns.extend(turn.map(|turn| (session, turn)));
             }
-        }
-        let mut told: Vec<(u64, Vec<Activity>)> =
-            turns.into_values().flat_map(|turn| turn.told).collect();
-        told.sort_by_key(|(position, _)| *position);
-        Ok(told)
+            Ok(turns.into_values().collect())
+        })
+        .await
     }
 
     async fn live(
@@ -312,20 +313,8 @@ impl Stream {
                 Err(mpsc::error::TryRecvError::Disconnected) => return Ok(Next::End),
                 Err(mpsc::error::TryRecvError::Empty) => {}
             }
-            if published > self.position {
-                let batch = self.read(self.position).await?;
-                // What is in the journal and not yet published comes with the next ring of the bell.
-                let seen = batch.iter().filter(|record| record.position <= published);
-                let before = self.position;
-                for record in seen {
-                    let activities = self.project(record);
-                    if self.take(record.position, &activities).await? {
-                        quiet = Instant::now() + KEEP_ALIVE;
-                    }
-                }
-                if self.position > before {
-                    continue;
-                }
+            if published > self.position && self.hear(published, &mut quiet).await? {
+                continue;
             }
             let nap = self.nap();
             tokio::select! {
@@ -349,6 +338,47 @@ impl Stream {
                 }
             }
         }
+    }
+
+    /// Takes what comes next and was told by then; says whether there was anything.
+    async fn hear(&mut self, published: u64, quiet: &mut Instant) -> Result<bool, Gone> {
+        let before = self.position;
+        match self.feed.next(whole(self.position)) {
+            Fed::Blocks(blocks) => {
+                self.behind = None;
+                for block in blocks.iter().filter(|block| block.upto <= published) {
+                    let news = block.told.iter().filter(|(position, _)| *position > before);
+                    for (position, activities) in news {
+                        if self.take(*position, activities).await? {
+                            *quiet = Instant::now() + KEEP_ALIVE;
+                        }
+                    }
+                    self.position = self.position.max(block.upto);
+                    self.settle();
+                }
+            }
+            Fed::Behind => {
+                let (mut rest, mut channels) = match self.behind.take() {
+                    Some(behind) => behind,
+                    None => (
+                        Rest::after(&self.gateway, self.session.as_deref(), whole(self.position)),
+                        Channels::new(Arc::clone(&self.saved)),
+                    ),
+                };
+                for record in rest.next(published).await.map_err(unread)? {
+                    let told = channels.next(&record).await.map_err(unread)?;
+                    if self.take(record.position, &told.activities).await? {
+                        *quiet = Instant::now() + KEEP_ALIVE;
+                    }
+                }
+                self.position = self.position.max(rest.position());
+                self.settle();
+                self.behind = Some((rest, channels));
+            }
+            Fed::Wait => {}
+            Fed::Failed => return Err(Gone),
+        }
+        Ok(self.position > before)
     }
 
     async fn obey(&mut self, order: Order) -> Result<Option<Next>, Gone> {
@@ -421,27 +451,28 @@ impl Stream {
         let Cursor { position, n } = self.safe;
         format!("{}.{position}.{n}.{}", self.gateway.journal.epoch(), self.mark)
     }
+}
 
-    async fn read(&self, position: u64) -> Result<Vec<Arc<Record>>, Gone> {
-        self.gateway.after(position).await.map_err(|error| {
-            tracing::error!(%error, "A subscriber's records could not be read.");
-            Gone
-        })
+/// Some turns, told again.
+struct Retold {
+    records: Stretches,
+    channels: Channels,
+}
+
+impl Retold {
+    async fn new(stream: &Stream, turns: Vec<Stretch>) -> Result<Self, Error> {
+        let records = Stretches::new(&stream.gateway, turns).await?;
+        Ok(Self { records, channels: Channels::new(Arc::clone(&stream.saved)) })
     }
 
-    fn project(&mut self, record: &Record) -> Vec<Activity> {
-        if self.session.as_ref().is_some_and(|only| *only != record.session) {
-            return Vec::new();
-        }
-        let agents = &self.gateway.agents;
-        self.projections
-            .entry(record.session.clone())
-            .or_insert_with(|| Projection::new(Arc::clone(agents)))
-            .next(record)
+    async fn next(&mut self) -> Result<Option<(u64, Vec<Activity>)>, Error> {
+        let Some(record) = self.records.next().await? else { return Ok(None) };
+        let told = self.channels.next(&record).await?;
+        Ok(Some((record.position, told.activities)))
     }
 }
 
 /// All of a record.
 fn whole(position: u64) -> Cursor {
-    Cursor { position, n: u32::MAX }
+    Cursor::whole(position)
 }
