@@ -13,6 +13,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
@@ -23,9 +24,11 @@ use crate::http::{self, Door};
 use crate::{Error, Gateway};
 
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Apart, so that nobody at the port can keep a hook from its socket; together below the usual limit on open files.
-const MOST_AT_PORT: usize = 512;
+/// Apart, so that nobody at the port can keep a hook from its socket.
+const MOST_AT_PORT: usize = 2_048;
 const MOST_AT_SOCKET: usize = 384;
+/// How many files are open beside connections, at most: the journal's, the listeners, those that are turned away.
+const OTHER_FILES: usize = 128;
 /// How many that are one too many are told so at a time.
 const MOST_TURNED_AWAY: usize = 64;
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\
@@ -93,7 +96,7 @@ pub async fn start(
         turned_away: Arc::new(Semaphore::new(turned_away)),
     };
     tasks.spawn({
-        let run = run(MOST_AT_PORT, MOST_TURNED_AWAY);
+        let run = run(most_at_port(open_files()), MOST_TURNED_AWAY);
         async move {
             loop {
                 let accepted = tokio::select! {
@@ -127,6 +130,30 @@ pub async fn start(
     tasks.spawn(housekeeping(Arc::clone(gateway), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(gateway), stop.clone()));
     Ok(Serving { address, socket: socket.to_owned(), gateway: Arc::clone(gateway), stop, tasks })
+}
+
+/// How many files may be open, once that is as many as the system lets us have.
+fn open_files() -> Option<u64> {
+    let now = getrlimit(Resource::Nofile);
+    let mut raised = now.clone();
+    raised.current = now.maximum;
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => now.maximum,
+        Err(error) => {
+            tracing::debug!(%error, "The limit on open files stays as it is.");
+            now.current
+        }
+    }
+}
+
+/// As many connections as there may be files beside all others, at least a few.
+fn most_at_port(files: Option<u64>) -> usize {
+    let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
+    let most = files.saturating_sub(MOST_AT_SOCKET + OTHER_FILES).clamp(64, MOST_AT_PORT);
+    if most < MOST_AT_PORT {
+        tracing::warn!(most, "Few files may be open, so there can be few connections.");
+    }
+    most
 }
 
 #[derive(Clone)]

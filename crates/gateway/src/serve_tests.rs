@@ -42,3 +42,11 @@ async fn a_connection_too_many_is_told_so_or_cut() {
     }
     assert!(gateway.metrics().contains("banister_connections_refused_total 2\n"));
 }
+
+#[test]
+fn connections_leave_room_for_all_other_files() {
+    assert_eq!(most_at_port(None), MOST_AT_PORT);
+    assert_eq!(most_at_port(Some(1 << 20)), MOST_AT_PORT);
+    assert_eq!(most_at_port(Some(1_024)), 512);
+    assert_eq!(most_at_port(Some(256)), 64, "a few there must be");
+}

@@ -32,9 +32,9 @@ mod line;
 pub(crate) use line::{Line, Order, Out, Sink};
 
 /// How many subscriptions there may be at once.
-pub const MOST: usize = 1_024;
+pub const MOST: usize = 2_048;
 /// How many of them may belong to one key.
-const MOST_OF_ONE: usize = 512;
+const MOST_OF_ONE: usize = 1_536;
 /// How many sockets may be open; each has one subscription at most.
 const MOST_SOCKETS: usize = 512;
 /// How long a subscription is kept that nobody follows.

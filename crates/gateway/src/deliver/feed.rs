@@ -20,12 +20,12 @@ use super::channel::{Channels, Told, Voice};
 use super::saved::Saved;
 use crate::{Error, Gateway};
 
-/// What all feeds together keep at hand, in bytes.
-const AT_HAND_BYTES: usize = 16 * 1024 * 1024;
+/// What all feeds together keep at hand, in bytes; little in tests, so that somebody falls behind.
+const AT_HAND_BYTES: usize = if cfg!(test) { 64 * 1024 } else { 16 * 1024 * 1024 };
 /// How many blocks one feed keeps.
 const BLOCKS: usize = 4_096;
 /// From this size on a block is handed out.
-const BLOCK_BYTES: usize = 64 * 1024;
+const BLOCK_BYTES: usize = if cfg!(test) { 8 * 1024 } else { 64 * 1024 };
 /// How many blocks are taken at once.
 const TAKEN: usize = 64;
 /// What an activity takes in memory beyond what it says, about.

@@ -86,11 +86,14 @@ fn follow(
         return Err(Problem::new(StatusCode::BAD_REQUEST, "query", message));
     }
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let epoch = shared.gateway.journal.epoch();
+    let journal = &shared.gateway.journal;
+    let epoch = journal.epoch();
     let seen = seen.map(|seen| match Cursor::parse(seen, epoch) {
-        Some(cursor) if cursor.position >= shared.gateway.journal.pruned() => Start::After(cursor),
-        // Of another journal, or what came next was pruned: what it missed cannot be told. It is told so, and what is
-        // going on.
+        Some(cursor) if (journal.pruned()..=journal.head()).contains(&cursor.position) => {
+            Start::After(cursor)
+        }
+        // Of another journal, or of one that is lost, or what came next was pruned: what it missed cannot be told. It is
+        // told so, and what is going on.
         _ => Start::Exhausted,
     });
     let start = wanted.start(seen)?;
@@ -134,3 +137,7 @@ pub(super) fn event_stream(body: Body) -> Response {
         [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache, no-store, no-transform")];
     (headers, [("x-accel-buffering", "no")], body).into_response()
 }
+
+#[cfg(test)]
+#[path = "streams_tests.rs"]
+mod tests;
