@@ -9,17 +9,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::agui::write::{History, Writer as AguiWriter};
 use banister_events::event::Protocol;
 use banister_events::frame::sse;
 use banister_journal::Record;
 use bytes::Bytes;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-use crate::http::agui::Outlet;
-use crate::project::Projection;
 use crate::{Error, Gateway};
 
 mod channel;
@@ -105,24 +101,6 @@ pub struct Terms {
 #[derive(Debug)]
 pub(crate) struct Gone;
 
-/// Why a run was not told to its end.
-enum Untold {
-    Gone,
-    Unread(Error),
-}
-
-impl From<Gone> for Untold {
-    fn from(_: Gone) -> Self {
-        Self::Gone
-    }
-}
-
-impl From<Error> for Untold {
-    fn from(error: Error) -> Self {
-        Self::Unread(error)
-    }
-}
-
 /// The silence of a stream, which does not last: proxies cut what says nothing.
 struct Quiet<'a> {
     out: &'a mpsc::Sender<Bytes>,
@@ -171,77 +149,6 @@ impl Gateway {
         follower.run(start).await.unwrap_or_else(|Gone| ());
     }
 
-    /// Streams one session as an AG-UI run until the turn that is under way ends, or the gateway stops.
-    pub(crate) async fn attach(
-        self: Arc<Self>,
-        session: String,
-        writer: AguiWriter,
-        mut outlet: Outlet,
-        stop: CancellationToken,
-    ) {
-        tokio::select! {
-            () = stop.cancelled() => {
-                outlet.fail("shutdown", "the gateway stops; run again once it is back");
-            }
-            told = self.tell(&session, writer, &mut outlet) => {
-                if let Err(Untold::Unread(error)) = told {
-                    tracing::error!(%error, "A session could not be read.");
-                    outlet.fail("internal", "the session could not be read");
-                }
-            }
-        }
-    }
-
-    async fn tell(
-        &self,
-        session: &str,
-        mut writer: AguiWriter,
-        outlet: &mut Outlet,
-    ) -> Result<(), Untold> {
-        let mut bell = self.hub.bell();
-        let end = *bell.borrow_and_update();
-        let mut projection = Projection::new(Arc::clone(&self.agents));
-        let mut history = History::default();
-        let mut seq = 0;
-        let mut last = 0;
-        loop {
-            let batch = self.session_after(session, seq).await?;
-            let Some(newest) = batch.last() else { break };
-            seq = newest.seq;
-            for record in &batch {
-                last = last.max(record.position);
-                for activity in projection.next(record) {
-                    history.add(&activity);
-                }
-            }
-        }
-        let mut events = writer.begin(&history);
-        if !history.turn_open() {
-            writer.finish(None, &mut events);
-        }
-        drop(history);
-        outlet.send(&events).await?;
-        let mut position = last.max(end);
-        let out = outlet.sender().clone();
-        let mut quiet = Quiet::new(&out, outlet.has_comments());
-        while !outlet.is_ended() {
-            let batch = self.next_batch(&mut position, &mut bell, &mut quiet).await?;
-            for record in
-                batch.iter().filter(|record| record.session == session && record.seq > seq)
-            {
-                let mut events = Vec::new();
-                for activity in projection.next(record) {
-                    events.extend(writer.write(&activity));
-                }
-                if !events.is_empty() {
-                    quiet.renew();
-                }
-                outlet.send(&events).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// The records after a position: from the live end if it is near, else from the journal.
     pub(crate) async fn after(&self, position: u64) -> Result<Vec<Arc<Record>>, Error> {
         if let Some(records) = self.hub.after(position, BATCH) {
@@ -288,38 +195,6 @@ impl Gateway {
         let (end, mut turns) = blocking(move || kept.open_turns(|| hub.head())).await?;
         turns.retain(|turn| session.is_none_or(|only| turn.session == only));
         Ok((end, turns))
-    }
-
-    /// Waits for records after `position`, saying now and then that the stream is alive.
-    async fn next_batch(
-        &self,
-        position: &mut u64,
-        bell: &mut watch::Receiver<u64>,
-        quiet: &mut Quiet<'_>,
-    ) -> Result<Vec<Arc<Record>>, Gone> {
-        loop {
-            quiet.break_if_due().await?;
-            let published = *bell.borrow_and_update();
-            if published > *position {
-                let mut batch = self.after(*position).await.map_err(|error| {
-                    tracing::error!(%error, "A subscriber's records could not be read.");
-                    Gone
-                })?;
-                // What is in the journal and not yet published comes with the next ring of the bell.
-                batch.retain(|record| record.position <= published);
-                if let Some(newest) = batch.last() {
-                    *position = newest.position;
-                    return Ok(batch);
-                }
-            }
-            tokio::select! {
-                () = quiet.out.closed() => return Err(Gone),
-                rung = tokio::time::timeout_at(quiet.until, bell.changed()) => match rung {
-                    Ok(Ok(())) | Err(_) => {}
-                    Ok(Err(_)) => return Err(Gone),
-                },
-            }
-        }
     }
 }
 

@@ -17,6 +17,7 @@
 //! | [`hub`] | the live end of the journal |
 //! | [`project`] | records become activities |
 //! | [`deliver`] | activities become a subscriber's stream |
+//! | [`attach`] | activities become an AG-UI run |
 //! | [`subscriptions`] | what AAEP subscribers agreed on, and their streams |
 //! | [`manifest`] | what the gateway says about itself, signed |
 //! | [`suite`] | doors and a scripted agent for AAEP's conformance suite |
@@ -34,6 +35,7 @@ use banister_journal::Journal;
 use banister_policy::Rules;
 use tokio_util::task::TaskTracker;
 
+pub mod attach;
 pub mod clock;
 pub mod deliver;
 pub mod desk;

@@ -75,6 +75,11 @@ impl Projection {
         Self { agents, reader, pushed: None, asks: HashMap::new() }
     }
 
+    /// Whether an ask of the desk's is open.
+    pub(crate) fn waits(&self) -> bool {
+        !self.asks.is_empty()
+    }
+
     /// The activities of the next record.
     pub fn next(&mut self, record: &Record) -> Vec<Activity> {
         let origin =

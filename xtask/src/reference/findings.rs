@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Rule, all_rules};
-use banister_gateway::{ingest, pipeline};
+use banister_gateway::{attach, ingest, pipeline};
 
 pub(super) fn page() -> anyhow::Result<String> {
     let mut page = String::from(
@@ -24,6 +24,7 @@ pub(super) fn page() -> anyhow::Result<String> {
     }
     section(&mut page, "Hook payloads", pipeline::RULES.iter().copied())?;
     section(&mut page, "Pushed events", ingest::RULES.iter().copied())?;
+    section(&mut page, "Resumed runs", attach::RULES.iter().copied())?;
     Ok(page)
 }
 

@@ -5,7 +5,8 @@
 //! would end the run for does not leave, and every run ends with one terminal event, also where its task fails, is
 //! aborted or the gateway stops.
 //!
-//! What the input says beside thread, run and version is checked and not used: a session has its history here.
+//! What the input says beside thread, run, version and `resume` is checked and not used: a session has its history here.
+//! `resume` answers what the session waits for, before the run begins.
 
 use std::sync::Arc;
 
@@ -27,17 +28,20 @@ use tokio::sync::mpsc;
 
 use super::body::{Fed, fed, whole};
 use super::{Problem, Shared};
+use crate::attach::Attached;
 use crate::deliver::Gone;
 use crate::keys::Scope;
+
+mod resume;
 
 pub(super) async fn run(
     State(shared): State<Shared>,
     Path(session): Path<String>,
     request: Request,
 ) -> Result<Response, Problem> {
-    shared.admit(request.method(), request.headers(), Scope::Watch)?;
+    let guest = shared.admit(request.method(), request.headers(), Scope::Watch)?;
     let encoding = negotiate(request.headers());
-    let writer = asked(&whole(request.into_body(), limits::MESSAGE_BYTES).await?)?;
+    let input = asked(&whole(request.into_body(), limits::MESSAGE_BYTES).await?)?;
     let known =
         shared.gateway.session_after(&session, 0).await.map_err(|e| Problem::internal(&e))?;
     if known.is_empty() {
@@ -45,27 +49,35 @@ pub(super) async fn run(
         return Err(Problem::new(StatusCode::NOT_FOUND, "session", message)
             .remedy("GET /api/sessions lists the sessions"));
     }
+    let resumed = resume::settle(&shared, &guest, &session, &input).await?;
+    let writer = Writer::new(word(&input, "threadId"), word(&input, "runId"));
     let (outlet, body) = Outlet::new(encoding);
     let gateway = Arc::clone(&shared.gateway);
-    shared.gateway.tasks.spawn(gateway.attach(session, writer, outlet, shared.stop));
+    let run = Attached { session, writer, outlet, resumed, guest };
+    shared.gateway.tasks.spawn(gateway.attach(run, shared.stop));
+    Ok(stream(encoding, body))
+}
+
+/// The response whose body is a run.
+pub(super) fn stream(encoding: Encoding, body: Fed) -> Response {
     let headers = [
         // Without parameters: the protocol's own client takes the binary form with any for the other one.
         (CONTENT_TYPE, encoding.media_type()),
         (CACHE_CONTROL, "no-cache, no-store, no-transform"),
         (VARY, "accept"),
     ];
-    Ok((headers, [("x-accel-buffering", "no")], Body::new(body)).into_response())
+    (headers, [("x-accel-buffering", "no")], Body::new(body)).into_response()
 }
 
 /// The form a client asks for, in however many headers.
-fn negotiate(headers: &HeaderMap) -> Encoding {
+pub(super) fn negotiate(headers: &HeaderMap) -> Encoding {
     let ranges: Vec<&str> =
         headers.get_all(ACCEPT).iter().filter_map(|header| header.to_str().ok()).collect();
     encoding::negotiate((!ranges.is_empty()).then(|| ranges.join(", ")).as_deref())
 }
 
-/// The writer of the run that a body asks for.
-fn asked(body: &[u8]) -> Result<Writer, Problem> {
+/// The run input that a body is, as far as the protocol knows it.
+pub(super) fn asked(body: &[u8]) -> Result<Value, Problem> {
     let input: Value = serde_json::from_slice(body).map_err(|error| {
         let message = format!("the run input is not JSON: {error}");
         Problem::new(StatusCode::BAD_REQUEST, "json", message)
@@ -78,13 +90,18 @@ fn asked(body: &[u8]) -> Result<Writer, Problem> {
             Problem::new(StatusCode::BAD_REQUEST, "version", message).remedy("speak AG-UI 1.x")
         );
     }
-    if let Err(finding) = enforced(&input) {
+    let (input, _) = enforced(&input).map_err(|finding| {
         let message = format!("the run input is malformed: {}", finding.message);
-        return Err(Problem::new(StatusCode::BAD_REQUEST, "run-input", message)
+        Problem::new(StatusCode::BAD_REQUEST, "run-input", message)
             .at(finding.rule.code, &finding.pointer)
-            .remedy("send an AG-UI RunAgentInput"));
-    }
-    Ok(Writer::new(text("threadId").unwrap_or_default(), text("runId").unwrap_or_default()))
+            .remedy("send an AG-UI RunAgentInput")
+    })?;
+    Ok(input)
+}
+
+/// A text of an input.
+pub(super) fn word<'v>(input: &'v Value, name: &str) -> &'v str {
+    input.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// One run on its way to a client: verified, encoded, and ended exactly once.

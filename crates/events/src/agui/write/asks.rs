@@ -246,9 +246,11 @@ impl Writer {
         }
         fields.extend(known.map(|call| ("toolCallId".to_owned(), call.into())));
         let schema = ask.schema.as_ref().filter(|schema| schema.is_object());
-        let schema = schema.map_or_else(|| schema_of(&ask.kind), text::redact_json);
+        let schema = schema.map_or_else(|| schema_of(&ask.kind, self.mode), text::redact_json);
         fields.insert("responseSchema".into(), schema);
-        fields.extend(ask.deadline.map(|time| ("expiresAt".to_owned(), time_text(time).into())));
+        // Who attaches is not held to a time that a person can extend: clients answer nothing that is past it.
+        let deadline = ask.deadline.filter(|_| self.mode != Mode::One);
+        fields.extend(deadline.map(|time| ("expiresAt".to_owned(), time_text(time).into())));
         let mut own = Map::new();
         if !ask.digest.is_empty() {
             own.insert("digest".into(), text::redact(&ask.digest).into());
@@ -268,9 +270,10 @@ impl Writer {
 }
 
 /// The shape of an answer, by the protocol's conventions.
-fn schema_of(kind: &AskKind) -> Value {
+fn schema_of(kind: &AskKind, mode: Mode) -> Value {
     let AskKind::Clarification { kinds, choices, default, .. } = kind else {
-        let edits = matches!(kind, AskKind::Confirmation);
+        // Who attaches answers the desk, which takes a yes to what was asked and to nothing else.
+        let edits = matches!(kind, AskKind::Confirmation) && mode != Mode::One;
         let mut properties = json!({
             "approved": { "type": "boolean" }, "message": { "type": "string" },
         });

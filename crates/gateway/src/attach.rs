@@ -1,0 +1,226 @@
+//! A session as one AG-UI run: what happened so far, then what happens, until the turn ends or waits for a person.
+//!
+//! An open ask shows at once as a card. The run ends over it only when nothing else of the turn is open; what follows
+//! the answer is the next run. A key that is revoked, and a gateway that stops, end the run with the reason.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use banister_events::agui::write::{History, Writer};
+use banister_events::finding::{Binds, Rule, Severity};
+use banister_events::frame::sse;
+use banister_journal::Record;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::deliver::Gone;
+use crate::http::agui::Outlet;
+use crate::keys::Guest;
+use crate::project::Projection;
+use crate::{Error, Gateway};
+
+/// How long a run may be silent before it says that it is still there.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// The name of the event that tells what became of the answers a run came with.
+pub(crate) const RESUMED: &str = "banister.resume";
+
+/// Nothing of that name was ever asked.
+pub static UNKNOWN: Rule = Rule {
+    code: "RESUME-01",
+    severity: Severity::Error,
+    opt_in: false,
+    binds: Binds::Subscriber,
+    text: "An entry of resume is about an interrupt of the session",
+    remedy: "Answer the interrupts that the last run ended with, by their ids",
+};
+/// The answer is none to what was asked.
+pub static UNFIT: Rule = Rule {
+    code: "RESUME-02",
+    severity: Severity::Error,
+    opt_in: false,
+    binds: Binds::Subscriber,
+    text: "The payload of an entry of resume fits the interrupt's responseSchema",
+    remedy: "Send a payload that the interrupt's responseSchema describes",
+};
+
+/// The rules about `resume`.
+pub static RULES: [&Rule; 2] = [&UNKNOWN, &UNFIT];
+
+/// A run that a client asked for.
+pub(crate) struct Attached {
+    /// The session.
+    pub(crate) session: String,
+    /// Writes the run.
+    pub(crate) writer: Writer,
+    /// Where it goes.
+    pub(crate) outlet: Outlet,
+    /// What became of the answers it came with.
+    pub(crate) resumed: Vec<Value>,
+    /// Who asked.
+    pub(crate) guest: Guest,
+}
+
+/// Why a run was not told to its end.
+enum Untold {
+    Gone,
+    Unread(Error),
+}
+
+impl From<Gone> for Untold {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+impl From<Error> for Untold {
+    fn from(error: Error) -> Self {
+        Self::Unread(error)
+    }
+}
+
+/// The silence of a run, which does not last: proxies cut what says nothing.
+pub(crate) struct Quiet {
+    out: mpsc::Sender<Bytes>,
+    /// Whether the stream has a way to say nothing.
+    comments: bool,
+    every: Duration,
+    pub(crate) until: Instant,
+}
+
+impl Quiet {
+    pub(crate) fn of(outlet: &Outlet, every: Duration) -> Self {
+        let out = outlet.sender().clone();
+        Self { out, comments: outlet.has_comments(), every, until: Instant::now() + every }
+    }
+
+    pub(crate) fn renew(&mut self) {
+        self.until = Instant::now() + self.every;
+    }
+
+    /// Says that the stream is there, if it has been silent for long enough.
+    pub(crate) async fn break_if_due(&mut self) -> Result<(), Gone> {
+        if Instant::now() < self.until {
+            return Ok(());
+        }
+        self.renew();
+        if !self.comments {
+            return Ok(());
+        }
+        let mut frame = Vec::new();
+        sse::comment(&mut frame, "still here");
+        self.out.send(Bytes::from(frame)).await.map_err(|_| Gone)
+    }
+
+    /// Waits until a bell rings, or it is time to say something; an error where the reader has gone.
+    pub(crate) async fn wait<T>(&mut self, bell: &mut watch::Receiver<T>) -> Result<(), Gone> {
+        self.break_if_due().await?;
+        tokio::select! {
+            () = self.out.closed() => Err(Gone),
+            rung = tokio::time::timeout_at(self.until, bell.changed()) => match rung {
+                Ok(Ok(())) | Err(_) => Ok(()),
+                Ok(Err(_)) => Err(Gone),
+            },
+        }
+    }
+}
+
+impl Gateway {
+    /// Streams one session as an AG-UI run until its turn ends or waits, its key is revoked or the gateway stops.
+    pub(crate) async fn attach(self: Arc<Self>, mut run: Attached, stop: CancellationToken) {
+        let guest = run.guest.clone();
+        let told = tokio::select! {
+            () = stop.cancelled() => {
+                return run.outlet.fail("shutdown", "the gateway stops; run again once it is back");
+            }
+            () = self.keys.gone(&guest) => {
+                return run.outlet.fail("revoked", "the key of this run was revoked");
+            }
+            told = self.tell(&mut run) => told,
+        };
+        if let Err(Untold::Unread(error)) = told {
+            tracing::error!(%error, "A session could not be read.");
+            run.outlet.fail("internal", "the session could not be read");
+        }
+    }
+
+    async fn tell(&self, run: &mut Attached) -> Result<(), Untold> {
+        let Attached { session, writer, outlet, resumed, .. } = run;
+        let mut bell = self.hub.bell();
+        let end = *bell.borrow_and_update();
+        let mut projection = Projection::new(Arc::clone(&self.agents));
+        let mut history = History::default();
+        let mut seq = 0;
+        let mut last = 0;
+        loop {
+            let batch = self.session_after(session, seq).await?;
+            let Some(newest) = batch.last() else { break };
+            seq = newest.seq;
+            for record in &batch {
+                last = last.max(record.position);
+                for activity in projection.next(record) {
+                    history.add(&activity);
+                }
+            }
+        }
+        let mut events = writer.begin(&history);
+        if !resumed.is_empty() {
+            let told = json!({ "type": "CUSTOM", "name": RESUMED, "value": resumed });
+            events.insert(events.len().min(1), told);
+        }
+        if projection.waits() {
+            events.extend(writer.interrupt());
+        }
+        if !history.turn_open() && !writer.is_finished() {
+            writer.finish(None, &mut events);
+        }
+        drop(history);
+        outlet.send(&events).await?;
+        let mut position = last.max(end);
+        let mut quiet = Quiet::of(outlet, KEEP_ALIVE);
+        while !outlet.is_ended() {
+            let batch = self.next_of(&mut position, &mut bell, &mut quiet).await?;
+            let mut events = Vec::new();
+            let new = |record: &&Arc<Record>| record.session == *session && record.seq > seq;
+            for record in batch.iter().filter(new) {
+                for activity in projection.next(record) {
+                    events.extend(writer.write(&activity));
+                }
+            }
+            // Only now: what was asked may have been answered since. What others ask can not be answered here.
+            if projection.waits() {
+                events.extend(writer.interrupt());
+            }
+            if !events.is_empty() {
+                quiet.renew();
+            }
+            outlet.send(&events).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for records after `position`, saying now and then that the stream is alive.
+    async fn next_of(
+        &self,
+        position: &mut u64,
+        bell: &mut watch::Receiver<u64>,
+        quiet: &mut Quiet,
+    ) -> Result<Vec<Arc<Record>>, Untold> {
+        loop {
+            let published = *bell.borrow_and_update();
+            if published > *position {
+                let mut batch = self.after(*position).await?;
+                // What is in the journal and not yet published comes with the next ring of the bell.
+                batch.retain(|record| record.position <= published);
+                if let Some(newest) = batch.last() {
+                    *position = newest.position;
+                    return Ok(batch);
+                }
+            }
+            quiet.wait(bell).await?;
+        }
+    }
+}
