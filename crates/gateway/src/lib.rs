@@ -53,6 +53,8 @@ pub mod project;
 pub mod random;
 pub mod rate;
 pub mod serve;
+#[cfg(test)]
+mod simulation;
 pub mod spool;
 pub mod subscriptions;
 pub mod suite;
@@ -145,6 +147,17 @@ impl Gateway {
             None => Rules::builtin()?,
         };
         let journal = Journal::open(&settings.data.join("journal.db"))?;
+        Self::with(settings, clock, agents, rules, journal)
+    }
+
+    /// The same, with what was read and opened already.
+    fn with(
+        settings: Settings,
+        clock: Clock,
+        agents: Arc<Agents>,
+        rules: Rules,
+        journal: Journal,
+    ) -> Result<Arc<Self>, Error> {
         let keys = Keys::open(&settings.data.join("keys"), clock.clone())?;
         let manifest = Manifest::open(&settings.data.join("keys"))?;
         let hub = Hub::new(journal.head());

@@ -22,6 +22,8 @@ use crate::prune::{self, Plan, Pruned, Retention, Stage, Step};
 use crate::read::Readers;
 use crate::record::{Appended, Durability, Head, Kind, Newest, Record, SessionRow};
 use crate::search::{self, Indexed, Page, Query};
+#[cfg(feature = "simulation")]
+use crate::simulation::Here;
 use crate::sqlite::{Lock, signed};
 use crate::verify::{self, Evidence, Report};
 use crate::writer::{Job, Work, Writer};
@@ -51,8 +53,11 @@ struct Inner {
     pruned: Arc<AtomicU64>,
     epoch: String,
     readers: Readers,
+    /// What writes where there is no thread.
+    #[cfg(feature = "simulation")]
+    here: Option<Here>,
     // Last, so that it is given up when nothing of the file is open any more.
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl Journal {
@@ -69,27 +74,24 @@ impl Journal {
     }
 
     pub(crate) fn start(lock: Lock, connection: Connection) -> Result<Self, Error> {
-        let epoch =
-            connection
-                .query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0))?;
-        let head = Arc::new(AtomicU64::new(0));
-        let pruned = Arc::new(AtomicU64::new(prune::highest(&connection)?));
-        let writer = Writer::new(connection, Arc::clone(&head))?;
+        let (mut inner, writer) = Inner::new(lock, connection)?;
         let (jobs, queue) = sync_channel(SHARES);
         let writer = thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(&queue))
-            .map_err(|source| Error::Io { path: lock.path.clone(), source })?;
-        let inner = Inner {
-            jobs: Some(jobs),
-            room: Arc::new(Semaphore::new(SHARES)),
-            writer: Some(writer),
-            head,
-            pruned,
-            epoch,
-            readers: Readers::new(lock.path.clone()),
-            _lock: lock,
-        };
+            .map_err(|source| Error::Io { path: inner.lock.path.clone(), source })?;
+        (inner.jobs, inner.writer) = (Some(jobs), Some(writer));
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    #[cfg(feature = "simulation")]
+    pub(crate) fn here(
+        lock: Lock,
+        connection: Connection,
+        fate: Arc<dyn crate::simulation::Fate>,
+    ) -> Result<Self, Error> {
+        let (mut inner, writer) = Inner::new(lock, connection)?;
+        inner.here = Some(Here::new(writer, fate));
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -110,8 +112,15 @@ impl Journal {
         let batch = entries.into_iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
         let bytes = batch.iter().map(Prepared::bytes).sum::<usize>();
         let room = self.room(bytes).await?;
+        #[cfg(feature = "simulation")]
+        let (before, after) =
+            self.inner.here.as_ref().map(|here| here.fate.pauses()).unwrap_or_default();
+        #[cfg(feature = "simulation")]
+        crate::simulation::pause(before).await;
         let (reply, answer) = oneshot::channel();
         self.send(Work::Append(Job { batch, index: Vec::new(), durability, reply, room }))?;
+        #[cfg(feature = "simulation")]
+        crate::simulation::pause(after).await;
         answer.await.map_err(|_| Error::Stopped)?
     }
 
@@ -226,6 +235,11 @@ impl Journal {
     }
 
     fn send(&self, work: Work) -> Result<(), Error> {
+        #[cfg(feature = "simulation")]
+        if let Some(here) = &self.inner.here {
+            here.work(work);
+            return Ok(());
+        }
         let jobs = self.inner.jobs.as_ref().ok_or(Error::Stopped)?;
         // Never full: whoever is in the queue holds at least one of as many shares as it has places.
         jobs.try_send(work).map_err(|_| Error::Stopped)
@@ -355,6 +369,31 @@ impl Journal {
     /// The same, with checkpoints and keys that are known from elsewhere.
     pub fn verify_with(path: &Path, evidence: &Evidence) -> Result<Report, Error> {
         verify::verify(path, evidence)
+    }
+}
+
+impl Inner {
+    /// All but what writes.
+    fn new(lock: Lock, connection: Connection) -> Result<(Self, Writer), Error> {
+        let epoch =
+            connection
+                .query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0))?;
+        let head = Arc::new(AtomicU64::new(0));
+        let pruned = Arc::new(AtomicU64::new(prune::highest(&connection)?));
+        let writer = Writer::new(connection, Arc::clone(&head))?;
+        let inner = Self {
+            jobs: None,
+            room: Arc::new(Semaphore::new(SHARES)),
+            writer: None,
+            head,
+            pruned,
+            epoch,
+            readers: Readers::new(lock.path.clone()),
+            #[cfg(feature = "simulation")]
+            here: None,
+            lock,
+        };
+        Ok((inner, writer))
     }
 }
 

@@ -18,6 +18,7 @@
 //! | [`prune`] | retention that stays provable |
 //! | [`verify`] | the check of a whole file, also of one in use |
 //! | `sqlite` | the file: lock, settings, migrations |
+//! | `simulation` | the same without a thread, with failures to order; a feature, for tests |
 //!
 //! ```
 //! # async fn example() -> Result<(), banister_journal::Error> {
@@ -70,6 +71,8 @@ pub mod prune;
 mod read;
 pub mod record;
 pub mod search;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 mod sqlite;
 pub mod verify;
 mod words;

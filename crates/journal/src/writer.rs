@@ -149,7 +149,7 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, group: Vec<Job>) {
+    pub(crate) fn commit(&mut self, group: Vec<Job>) {
         if group.is_empty() {
             return;
         }

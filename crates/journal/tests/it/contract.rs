@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use banister_journal::simulation::{Calm, Fate};
 use banister_journal::{
     Appended, Capture, Checkpoint, DigestKey, Draft, Durability, Error, Head, Journal, Kind, Level,
     Record, Retention, SessionRow, Source,
@@ -37,6 +39,14 @@ fn sqlite_keeps_the_contract() {
     contract(|| {
         let place = Place::new();
         move || place.open()
+    });
+}
+
+#[test]
+fn the_simulated_journal_keeps_the_contract() {
+    contract(|| {
+        let place = Place::new();
+        move || Journal::simulated(&place.path(), Arc::new(Calm)).unwrap()
     });
 }
 
@@ -316,4 +326,26 @@ fn every_kind_has_its_own_stored_name() {
     assert_eq!(Kind::ALL.map(Kind::as_str).join(" "), names);
     assert_eq!(Kind::ALL.map(|kind| Kind::parse(kind.as_str())), Kind::ALL.map(Some));
     assert_eq!(Kind::parse("Event"), None);
+}
+
+/// A journal whose every second commit fails.
+#[derive(Debug, Default)]
+struct Moody(AtomicBool);
+
+impl Fate for Moody {
+    fn fails(&self) -> bool {
+        self.0.fetch_xor(true, Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn a_commit_that_was_made_to_fail_has_written_nothing() {
+    let place = Place::new();
+    let journal = Journal::simulated(&place.path(), Arc::new(Moody::default())).unwrap();
+    for number in 1..=3 {
+        assert_eq!(recorded(&journal, vec![draft("a", "1")])[0].seq, number);
+        assert!(matches!(append(&journal, vec![draft("a", "2")]), Err(Error::Write(_))));
+        assert_eq!(journal.head(), number);
+    }
+    assert!(Journal::verify(&place.path()).unwrap().is_clean());
 }
