@@ -12,7 +12,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, RETRY_AFTER};
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -70,11 +70,14 @@ impl Door {
     }
 
     /// Why a request must not go further, if it must not.
-    fn refuse(&self, headers: &HeaderMap) -> Option<&'static str> {
+    fn refuse(&self, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
         let known = self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
-        if !known || hosts.next().is_some() {
+        // Where the request's line names one, that is the one that counts.
+        let another =
+            uri.authority().is_some_and(|named| !named.as_str().eq_ignore_ascii_case(host));
+        if !known || another || hosts.next().is_some() {
             return Some("this Host is not served here");
         }
         if let Some(origin) = headers.get(ORIGIN) {
@@ -122,7 +125,7 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
         .route("/api/inbox", get(api::inbox))
         .route("/api/asks/{ask}/answer", post(api::answer))
         .route("/api/sessions", get(api::sessions))
-        .route("/api/keys", post(keys::issue))
+        .route("/api/keys", get(keys::list).post(keys::issue))
         .route("/api/keys/{key}", delete(keys::revoke))
         .route("/api/login-links", post(api::login_link))
         .route("/", get(pages::inbox))
@@ -141,7 +144,7 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
 
 async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let since = Instant::now();
-    let response = match shared.door.refuse(request.headers()) {
+    let response = match shared.door.refuse(request.uri(), request.headers()) {
         None => next.run(request).await,
         Some(reason) => Problem::new(StatusCode::FORBIDDEN, "foreign", reason)
             .remedy("open the gateway under the address it printed, without a proxy in between")
@@ -290,3 +293,7 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
         .find(|(key, _)| *key == name)
         .map(|(_, value)| value)
 }
+
+#[cfg(test)]
+#[path = "http/attack_tests.rs"]
+mod attack_tests;

@@ -4,7 +4,8 @@
 //! the client. The first start makes two keys, each in a file that only its owner can read: `agent.key` (may emit) for
 //! hooks, `person.key` (may watch, answer, administer) for the command line. An agent's key cannot answer.
 //!
-//! More keys can be issued, and every key can be revoked; streams that are open under one end with it.
+//! More keys can be issued, for a time or for good, and every key can be revoked; streams that are open under one end
+//! with it.
 //!
 //! A browser comes in by a login link that works once, and holds a cookie from then on. Cookies live in memory: they end
 //! with the gateway.
@@ -16,7 +17,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use banister_events::id::hex;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -35,7 +36,7 @@ pub enum Scope {
     Watch,
     /// Answer asks.
     Answer,
-    /// Make login links.
+    /// Make login links; issue, list and revoke keys.
     Admin,
 }
 
@@ -48,6 +49,19 @@ pub struct Guest {
     pub scopes: Vec<Scope>,
     /// What a browser must send along with a write; `None` for keys, which no browser sends by itself.
     pub csrf: Option<String>,
+    /// Which key it is: a name can be given again.
+    fingerprint: String,
+}
+
+/// A key, as it is listed. The key itself is known to whoever holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// Its name.
+    pub id: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// When it ends; never if there is none.
+    pub expires: Option<Timestamp>,
 }
 
 impl Guest {
@@ -64,7 +78,7 @@ const COOKIE_LIFE: Duration = Duration::from_hours(720);
 const MOST_LINKS: usize = 64;
 const MOST_COOKIES: usize = 1_024;
 const MOST_KEYS: usize = 1_024;
-/// How often an open stream looks whether its cookie has run out.
+/// How often an open stream looks whether its key or its cookie has run out.
 const LOOK: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -72,6 +86,14 @@ struct Stored {
     id: String,
     scopes: Vec<Scope>,
     sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires: Option<Timestamp>,
+}
+
+impl Stored {
+    fn is_good(&self, now: Timestamp) -> bool {
+        self.expires.is_none_or(|expires| expires > now)
+    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -142,7 +164,7 @@ impl Keys {
 
     /// Who holds a key, if anybody does.
     pub fn guest(&self, key: &str) -> Option<Guest> {
-        let digest = digest(key);
+        let (digest, now) = (digest(key), self.clock.now());
         // Every key is compared, in constant time: how long it takes tells nothing.
         let mut found = None;
         let all = self.stored.read().unwrap_or_else(PoisonError::into_inner);
@@ -151,10 +173,11 @@ impl Keys {
                 found = Some(stored);
             }
         }
-        found.map(|stored| Guest {
+        found.filter(|stored| stored.is_good(now)).map(|stored| Guest {
             key: stored.id.clone(),
             scopes: stored.scopes.clone(),
             csrf: None,
+            fingerprint: stored.sha256.clone(),
         })
     }
 
@@ -189,6 +212,7 @@ impl Keys {
             key: BROWSER.to_owned(),
             scopes: vec![Scope::Watch, Scope::Answer],
             csrf: Some(random::token::<16>()?),
+            fingerprint: digest(&value),
         };
         let mut cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
         cookies.retain(|_, cookie| cookie.until > now);
@@ -216,8 +240,29 @@ impl Keys {
         self.bell.send_replace(());
     }
 
-    /// Makes another key; `None` where the name is taken, is no name, or there are too many. The key itself is not kept.
+    /// Every key that was issued and not revoked, also those that have run out.
+    pub fn list(&self) -> Vec<Listed> {
+        let all = self.stored.read().unwrap_or_else(PoisonError::into_inner);
+        let listed = |Stored { id, scopes, expires, .. }: &Stored| Listed {
+            id: id.clone(),
+            scopes: scopes.clone(),
+            expires: *expires,
+        };
+        all.iter().map(listed).collect()
+    }
+
+    /// Makes another key for good; see [`Keys::issue_until`].
     pub fn issue(&self, id: &str, scopes: &[Scope]) -> Result<Option<String>, Error> {
+        self.issue_until(id, scopes, None)
+    }
+
+    /// Makes another key; `None` where the name is taken, is no name, or there are too many. The key itself is not kept.
+    pub fn issue_until(
+        &self,
+        id: &str,
+        scopes: &[Scope],
+        expires: Option<Timestamp>,
+    ) -> Result<Option<String>, Error> {
         let named = (1..=32).contains(&id.len())
             && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         let mut all = self.stored.write().unwrap_or_else(PoisonError::into_inner);
@@ -226,7 +271,8 @@ impl Keys {
             return Ok(None);
         }
         let key = format!("bk_{id}_{}", random::token::<32>()?);
-        let fresh = Stored { id: id.to_owned(), scopes: scopes.to_vec(), sha256: digest(&key) };
+        let sha256 = digest(&key);
+        let fresh = Stored { id: id.to_owned(), scopes: scopes.to_vec(), sha256, expires };
         let mut keys = all.clone();
         keys.push(fresh);
         save(&self.dir, &keys)?;
@@ -253,20 +299,25 @@ impl Keys {
     /// Comes back when a guest may no longer be here.
     pub async fn gone(&self, guest: &Guest) {
         let mut bell = self.bell.subscribe();
-        while self.knows(guest) {
+        while let Some(left) = self.knows(guest) {
             // The bell is there as long as the keys are.
-            let _rung = tokio::time::timeout(LOOK, bell.changed()).await;
+            let _rung = tokio::time::timeout(left.min(LOOK), bell.changed()).await;
         }
     }
 
-    fn knows(&self, guest: &Guest) -> bool {
-        if guest.csrf.is_some() {
-            let now = self.clock.now();
+    /// How long a guest may be here, if it may at all.
+    fn knows(&self, guest: &Guest) -> Option<Duration> {
+        let now = self.clock.now();
+        let until = if guest.csrf.is_some() {
             let cookies = self.cookies.lock().unwrap_or_else(PoisonError::into_inner);
-            return cookies.values().any(|held| held.guest == *guest && held.until > now);
-        }
-        let all = self.stored.read().unwrap_or_else(PoisonError::into_inner);
-        all.iter().any(|stored| stored.id == guest.key)
+            cookies.get(&guest.fingerprint).map(|held| held.until)
+        } else {
+            let all = self.stored.read().unwrap_or_else(PoisonError::into_inner);
+            let stored = all.iter().find(|stored| stored.sha256 == guest.fingerprint);
+            stored.map(|stored| stored.expires.unwrap_or(Timestamp::MAX))
+        };
+        let left = until?.duration_since(now);
+        (left > SignedDuration::ZERO).then(|| left.unsigned_abs())
     }
 }
 
@@ -287,7 +338,8 @@ fn make(dir: &Path) -> Result<Vec<Stored>, Error> {
     for (id, name, scopes) in wanted {
         let key = format!("bk_{id}_{}", random::token::<32>()?);
         private_file(&dir.join(name), key.as_bytes())?;
-        stored.push(Stored { id: id.to_owned(), scopes, sha256: digest(&key) });
+        let sha256 = digest(&key);
+        stored.push(Stored { id: id.to_owned(), scopes, sha256, expires: None });
     }
     save(dir, &stored)?;
     Ok(stored)

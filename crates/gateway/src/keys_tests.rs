@@ -103,3 +103,24 @@ async fn a_browser_that_signs_out_is_gone() {
     keys.log_out(&cookie);
     tokio::time::timeout(Duration::from_secs(10), inside).await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_has_run_out_is_as_good_as_none_and_is_listed_still() {
+    let (dir, clock, keys) = keys();
+    let expires = clock.now() + SignedDuration::from_secs(90);
+    let brief = keys.issue_until("brief", &[Scope::Watch], Some(expires)).unwrap().unwrap();
+    let guest = keys.guest(&brief).unwrap();
+    let listed =
+        Listed { id: "brief".to_owned(), scopes: vec![Scope::Watch], expires: Some(expires) };
+    assert_eq!(keys.list().last(), Some(&listed));
+    assert_eq!(keys.list().len(), 3);
+    let mut inside = std::pin::pin!(keys.gone(&guest));
+    assert!(tokio::time::timeout(Duration::from_secs(80), &mut inside).await.is_err());
+    clock.advance(Duration::from_secs(90));
+    tokio::time::timeout(Duration::from_secs(61), inside).await.unwrap();
+    assert_eq!(keys.guest(&brief), None);
+    assert_eq!(keys.list().last(), Some(&listed));
+    let again = Keys::open(&dir.path().join("keys"), clock).unwrap();
+    assert_eq!((again.guest(&brief), again.list()), (None, keys.list()));
+    assert!(keys.revoke("brief").unwrap());
+}

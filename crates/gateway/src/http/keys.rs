@@ -1,9 +1,10 @@
-//! Keys are issued and revoked. The key itself is told once, to whoever asks for it.
+//! Keys are issued, listed and revoked. The key itself is told once, to whoever asks for it.
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http::{HeaderMap, Method, StatusCode};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,6 +17,17 @@ use crate::keys::Scope;
 struct Wanted {
     id: String,
     scopes: Vec<Scope>,
+    /// When it ends; never if it is not said.
+    expires: Option<Timestamp>,
+}
+
+pub(super) async fn list(
+    State(shared): State<Shared>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Problem> {
+    shared.admit(&method, &headers, Scope::Admin)?;
+    Ok(Json(json!({ "schema": "banister.keys/v1", "keys": shared.gateway.keys.list() })))
 }
 
 pub(super) async fn issue(
@@ -30,13 +42,21 @@ pub(super) async fn issue(
         Problem::new(StatusCode::BAD_REQUEST, "json", error.to_string())
             .remedy(r#"send {"id": "reader", "scopes": ["watch", "answer"]}"#)
     })?;
-    let issued = shared.gateway.keys.issue(&wanted.id, &wanted.scopes);
+    if wanted.expires.is_some_and(|expires| expires <= shared.gateway.clock.now()) {
+        let message = "the key would have run out before it is issued";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "expires", message)
+            .remedy("give a time that is still to come"));
+    }
+    let Wanted { id, scopes, expires } = &wanted;
+    let issued = shared.gateway.keys.issue_until(id, scopes, *expires);
     let key = issued.map_err(|error| Problem::internal(&error))?.ok_or_else(|| {
         Problem::new(StatusCode::CONFLICT, "key", "this name cannot be given to a key").remedy(
             "take another one: 1 to 32 small letters, digits and hyphens; at most 1,024 keys",
         )
     })?;
-    Ok(Json(json!({ "schema": "banister.key/v1", "id": wanted.id, "key": key })))
+    Ok(Json(json!({
+        "schema": "banister.key/v1", "id": id, "scopes": scopes, "expires": expires, "key": key,
+    })))
 }
 
 pub(super) async fn revoke(

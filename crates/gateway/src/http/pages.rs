@@ -303,9 +303,11 @@ pub(super) async fn logout(State(shared): State<Shared>, request: Request) -> Re
         Ok(form) => form,
         Err(problem) => return problem.into_response(),
     };
-    if csrf_fits(&guest, Some(&form.csrf)) {
-        shared.gateway.keys.log_out(&value);
+    if !csrf_fits(&guest, Some(&form.csrf)) {
+        return Problem::new(StatusCode::FORBIDDEN, "csrf", "the anti-forgery token is missing")
+            .into_response();
     }
+    shared.gateway.keys.log_out(&value);
     let cookie = format!("{SESSION_COOKIE}=; Max-Age=0; HttpOnly; SameSite=Strict; Path=/");
     ([(SET_COOKIE, cookie)], Redirect::to("/")).into_response()
 }

@@ -11,6 +11,7 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use banister_events::aaep::handshake::Rejected;
+use http::header::ORIGIN;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -54,6 +55,13 @@ pub(in super::super) async fn open(
         Err(_) if suite => None,
         Err(problem) => return Err(problem),
     };
+    // A browser always says where its sockets come from; that it is here, the door has seen to.
+    let browser = guest.as_ref().is_some_and(|guest| guest.csrf.is_some());
+    if browser && !headers.contains_key(ORIGIN) {
+        let message = "a browser's socket has an Origin";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "origin", message)
+            .remedy("open it from the gateway's own page, or send a key"));
+    }
     let upgrade = upgrade.map_err(|_| {
         Problem::new(StatusCode::UPGRADE_REQUIRED, "websocket", "this door takes WebSockets")
     })?;
