@@ -60,7 +60,7 @@ enum Command {
     Agents(agents::AgentsArgs),
     /// Read and verify the journal
     Log(log::LogArgs),
-    /// Make a login link for the browser
+    /// Issue, list and revoke keys, and make login links for the browser
     Token(token::TokenArgs),
     /// Do what agents' hooks do: a native payload on stdin, the native answer out
     Hook(hook::HookArgs),

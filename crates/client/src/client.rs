@@ -58,6 +58,11 @@ impl Client {
         self.json(Method::POST, path, Some(body)).await
     }
 
+    /// Removes what is at a path; gives the JSON that came back, `null` if nothing did.
+    pub async fn delete(&self, path: &str) -> Result<Value> {
+        self.json(Method::DELETE, path, None).await
+    }
+
     /// Opens a stream of server-sent events. `accept` is the wanted media type, usually `text/event-stream`.
     pub async fn stream(
         &self,

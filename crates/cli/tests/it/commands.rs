@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{BANISTER, stderr, stdout};
+use crate::support::{BANISTER, Gateway, stderr, stdout};
 
 fn run(args: &[&str]) -> std::process::Output {
     let nowhere = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ fn without_a_gateway_the_next_step_is_named() {
     }
     assert_eq!(run(&["log", "verify"]).status.code(), Some(3));
     // One that has run and stopped is told the same way.
-    let mut gateway = crate::support::Gateway::start();
+    let mut gateway = Gateway::start();
     gateway.kill();
     let output = gateway.banister(&["inbox"]);
     assert_eq!(output.status.code(), Some(3));
@@ -74,7 +74,7 @@ fn a_config_with_a_mistake_names_the_line() {
 
 #[test]
 fn the_config_names_the_data_directory_for_every_command() {
-    let gateway = crate::support::Gateway::start();
+    let gateway = Gateway::start();
     let config = gateway.dir.path().join(".config/banister");
     std::fs::create_dir_all(&config).unwrap();
     let text = format!("data = {:?}\n", gateway.data());
@@ -112,7 +112,7 @@ fn rules_with_a_mistake_are_a_mistake_in_use() {
 
 #[test]
 fn a_tampered_journal_is_found_and_the_record_named() {
-    let mut gateway = crate::support::Gateway::start();
+    let mut gateway = Gateway::start();
     for n in 0..3 {
         gateway.hooked("PreToolUse", &crate::support::command(&format!("t{n}"), "git status"));
     }
@@ -131,4 +131,56 @@ fn tamper(database: &std::path::Path, sql: &str) {
     let output =
         Command::new("python3").args(["-c", script]).arg(database).arg(sql).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "1", "{output:?}");
+}
+
+#[test]
+fn keys_are_issued_listed_and_revoked() {
+    let gateway = Gateway::start();
+    let issued =
+        gateway.banister(&["token", "issue", "--scope", "watch,answer", "--name", "reader"]);
+    assert_eq!(issued.status.code(), Some(0), "{issued:?}");
+    let key = stdout(&issued).trim().to_owned();
+    assert!(key.starts_with("bk_reader_") && key.lines().count() == 1, "{key}");
+    assert!(stderr(&issued).contains("The key reader may watch, answer."), "{issued:?}");
+    let inbox = |key: &str| {
+        let request = format!(
+            "GET /api/inbox HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n",
+            gateway.address()
+        );
+        gateway.raw(&request).status
+    };
+    assert_eq!(inbox(&key), 200);
+    // A name is taken once; without one, one is made up.
+    let again = gateway.banister(&["token", "issue", "--scope", "admin", "--name", "reader"]);
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    let brief = gateway.json(&["token", "issue", "--scope", "watch", "--expires", "2s", "--json"]);
+    let name = brief["id"].as_str().unwrap().to_owned();
+    assert!(name.starts_with("watch-") && brief["expires"].is_string(), "{brief}");
+    let brief = brief["key"].as_str().unwrap().to_owned();
+    let past = gateway.banister(&["token", "issue", "--scope", "watch", "--expires", "2020-01-01"]);
+    assert_eq!(past.status.code(), Some(1), "{past:?}");
+
+    let listed = gateway.json(&["token", "list", "--json"]);
+    let names: Vec<_> = listed["keys"].as_array().unwrap().iter().map(|key| &key["id"]).collect();
+    assert_eq!(names, ["agent", "person", "reader", name.as_str()]);
+    let text = stdout(&gateway.banister(&["token", "list"]));
+    assert!(text.lines().count() == 4 && !text.contains("bk_"), "{text}");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(inbox(&brief), 401);
+    assert!(stdout(&gateway.banister(&["token", "list"])).contains("expired"));
+
+    let revoked = gateway.banister(&["token", "revoke", "reader"]);
+    assert_eq!(revoked.status.code(), Some(0), "{revoked:?}");
+    assert_eq!(inbox(&key), 401);
+    for none in ["reader", "", "../login-links", "READER"] {
+        let output = gateway.banister(&["token", "revoke", none]);
+        assert_eq!(output.status.code(), Some(1), "{none:?}: {output:?}");
+    }
+    for wrong in [
+        &["token", "issue"][..],
+        &["token", "issue", "--scope", "everything"],
+        &["token", "issue", "--scope", "emit", "--expires", "soon"],
+    ] {
+        assert_eq!(gateway.banister(wrong).status.code(), Some(2), "{wrong:?}");
+    }
 }
