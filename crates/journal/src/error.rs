@@ -36,6 +36,12 @@ pub enum Error {
         /// The journal's file.
         path: PathBuf,
     },
+    /// The file cannot be written.
+    #[error("{} cannot be written: it, its folder or its file system is read-only", path.display())]
+    ReadOnly {
+        /// The journal's file.
+        path: PathBuf,
+    },
     /// The batch is larger than the journal takes in one piece. Nothing of it was written.
     #[error("a batch of {bytes} bytes is larger than the limit of {limit}")]
     TooLarge {

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::Error;
 
@@ -78,6 +78,10 @@ pub(crate) fn writer(lock: &Lock) -> Result<Connection, Error> {
         }
     }
     let mut connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // SQLite would rather open a file that cannot be written than none.
+    if connection.is_readonly("main")? {
+        return Err(Error::ReadOnly { path: path.clone() });
+    }
     let layout = layout(&connection, path)?;
     if layout == 0 {
         // Before anything is in the file, or it has to be rewritten.
@@ -125,11 +129,50 @@ fn newest(connection: &Connection, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// A connection that reads only, also beside a running gateway.
+/// A connection that reads only, also beside a running gateway, and where nothing can be written at all.
 pub(crate) fn reader(path: &Path) -> Result<Connection, Error> {
     let connection = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    newest(&connection, path)?;
-    Ok(connection)
+    match newest(&connection, path) {
+        Ok(()) => Ok(connection),
+        // Readers keep their places in a file of their own, which cannot be made here. Whoever cannot write beside a
+        // journal whose log is empty can read it as it lies there: nobody changes it by this way either.
+        Err(Error::Sqlite(error)) if cannot_open(&error) && is_at_rest(path) => {
+            let connection = open_at_rest(path)?;
+            newest(&connection, path)?;
+            Ok(connection)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn cannot_open(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+}
+
+/// Whether everything is in the database itself: its write-ahead log is empty or not there.
+fn is_at_rest(path: &Path) -> bool {
+    let mut log = OsString::from(path);
+    log.push("-wal");
+    match fs::metadata(PathBuf::from(log)) {
+        Ok(log) => log.len() == 0,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+fn open_at_rest(path: &Path) -> Result<Connection, Error> {
+    use std::fmt::Write as _;
+    let absolute =
+        std::path::absolute(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let mut uri = String::from("file:");
+    for byte in absolute.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+            plain if plain.is_ascii_alphanumeric() => uri.push(char::from(*plain)),
+            other => write!(uri, "%{other:02x}").unwrap_or(()),
+        }
+    }
+    uri.push_str("?immutable=1");
+    open(Path::new(&uri), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
 }
 
 fn open(path: &Path, access: OpenFlags) -> Result<Connection, Error> {

@@ -14,6 +14,7 @@ mod check_bad_input; // what is no stream, or a broken one
 mod check_live; // endpoints that answer, hang, or hang up
 mod commands; // help, usage, exit codes
 mod demo; // the newcomer's minute
+mod disk; // full, read-only, and whether it has confirmed
 mod docs; // what the guides show
 mod doors; // who may come in
 mod examples; // the client library at work

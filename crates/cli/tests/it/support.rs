@@ -56,6 +56,15 @@ impl Gateway {
         assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
     }
 
+    /// Starts it by another program, which is given the arguments.
+    pub(crate) fn up_by(&mut self, command: Command) {
+        self.launch(command, &[]);
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     /// Starts it, and does not wait for it.
     pub(crate) fn begin(&mut self) {
         self.spawn(Command::new(BANISTER), &[]);
