@@ -210,24 +210,33 @@ struct Follower {
 
 impl Follower {
     async fn run(self, start: Start) -> Result<(), Gone> {
+        let only = self.key.session.as_deref();
+        // Before it is told that it is connected: from then on it misses nothing.
+        let turns = match start {
+            Start::Now | Start::Exhausted => {
+                Some(self.gateway.open_turns(&self.saved, only).await.map_err(unread)?)
+            }
+            Start::Beginning | Start::After(_) => None,
+        };
         let mut hello = Vec::new();
         sse::comment(&mut hello, "connected");
         if start == Start::Exhausted {
             sse::comment(&mut hello, "replay-exhausted");
         }
         self.send(hello).await?;
-        let seen = match start {
-            Start::Beginning => Cursor::whole(0),
-            Start::After(seen) => seen,
-            Start::Now | Start::Exhausted => self.join().await?,
+        let seen = match (start, turns) {
+            (Start::After(seen), _) => seen,
+            (_, None) => Cursor::whole(0),
+            (_, Some((end, turns))) => {
+                self.join(turns).await?;
+                Cursor::whole(end)
+            }
         };
         self.go_on(seen).await
     }
 
-    /// Tells the turns that are open, from their beginning; gives where that leaves off.
-    async fn join(&self) -> Result<Cursor, Gone> {
-        let only = self.key.session.as_deref();
-        let (end, turns) = self.gateway.open_turns(&self.saved, only).await.map_err(unread)?;
+    /// Tells the turns that are open, from their beginning.
+    async fn join(&self, turns: Vec<Stretch>) -> Result<(), Gone> {
         let mut begins: HashSet<(String, u64)> =
             turns.iter().map(|turn| (turn.session.clone(), turn.from)).collect();
         let mut records = Stretches::new(&self.gateway, turns).await.map_err(unread)?;
@@ -246,8 +255,7 @@ impl Follower {
                 self.send(std::mem::take(&mut frames)).await?;
             }
         }
-        self.send(frames).await?;
-        Ok(Cursor::whole(end))
+        self.send(frames).await
     }
 
     /// Tells everything after a cursor: from the feed, or from the journal until the feed is reached.

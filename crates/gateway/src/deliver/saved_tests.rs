@@ -56,15 +56,17 @@ fn draft(session: &str, event: &Value) -> Draft {
 
 fn event(session: &str, number: u64, kind: &str) -> Value {
     let mut event = json!({
-        "id": format!("evt_{session}_{number}"), "type": kind, "time": "2026-11-15T09:00:00Z",
-        "spec_version": "0.1", "agent": { "slug": "a" }, "session": { "id": session },
+        "aep_version": "0.1", "id": format!("evt_{session}_{number}"), "type": kind,
+        "time": "2026-11-15T09:00:00.000Z", "agent": { "slug": "a" }, "session": { "id": session },
     });
+    let content = |kind: &str| json!([{ "type": kind, "text": format!("About {number}") }]);
     match kind {
-        "prompt.submitted" => event["prompt"] = json!({ "text": format!("Do {number}") }),
-        "model.response" => event["response"] = json!({ "text": format!("So {number}") }),
+        "prompt.submitted" => event["content"] = content("prompt"),
+        "model.response" => event["content"] = content("message"),
         "action.requested" => {
-            event["action"] = json!({ "id": format!("act_{number}"), "tool": "Bash",
+            event["action"] = json!({ "type": "shell", "id": format!("act_{number}"),
                 "input": { "command": "ls" } });
+            event["tool"] = json!({ "type": "native", "name": "Bash" });
         }
         _ => {}
     }
@@ -99,7 +101,7 @@ async fn play(gateway: &Gateway, dice: &mut Dice, sessions: u64, records: u64) {
 /// What a follower is told until the newest record and a moment more: the id and the bytes of each frame.
 async fn told(gateway: &Arc<Gateway>, terms: Terms) -> Vec<(Cursor, String)> {
     let (out, mut frames) = mpsc::channel(4);
-    let task = tokio::spawn(Arc::clone(gateway).follow(terms, out));
+    let task = gateway.tasks.spawn(Arc::clone(gateway).follow(terms, out));
     let epoch = gateway.journal.epoch();
     let newest = format!("id: {epoch}.{}.", gateway.hub.head());
     let mut text = Vec::new();
@@ -157,7 +159,7 @@ async fn who_stalls_falls_behind_alone_and_misses_nothing() {
     let follow = |room| {
         let (out, frames) = mpsc::channel(room);
         let terms = terms(Protocol::Aep, None, Start::Beginning);
-        tokio::spawn(Arc::clone(&gateway).follow(terms, out));
+        gateway.tasks.spawn(Arc::clone(&gateway).follow(terms, out));
         frames
     };
     let (mut quick, mut stalled) = (follow(10_000), follow(1));

@@ -50,8 +50,11 @@ impl Ear {
             self.feed();
             if let Some(message) = self.parser.next() {
                 let event: Value = serde_json::from_str(&message.data).unwrap();
-                let text = event["prompt"]["text"].as_str().unwrap().to_owned();
-                return (message.id.unwrap(), text.parse().unwrap());
+                if event["type"] == "prompt.submitted" {
+                    let text = event["content"][0]["text"].as_str().unwrap().to_owned();
+                    return (message.id.unwrap(), text.parse().unwrap());
+                }
+                continue;
             }
             let read = timeout(SOON, self.stream.read_buf(&mut self.raw)).await;
             assert!(read.expect("an event in time").unwrap() > 0, "the stream goes on");
@@ -87,7 +90,7 @@ fn prompt(number: usize) -> Result<Bytes, banister_events::frame::Error> {
     let event = json!({
         "aep_version": "0.1", "id": format!("evt_{number:026}"), "type": "prompt.submitted",
         "time": "2026-11-15T09:00:00.000Z", "agent": { "slug": "claude-code" },
-        "session": { "id": format!("s{}", number % 7) }, "prompt": { "text": number.to_string() },
+        "session": { "id": format!("s{}", number % 7) }, "content": [{ "type": "prompt", "text": number.to_string() }],
     });
     Ok(Bytes::from(event.to_string()))
 }

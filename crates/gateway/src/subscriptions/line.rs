@@ -197,6 +197,12 @@ impl Stream {
         end: u64,
         orders: &mut mpsc::Receiver<Order>,
     ) -> Result<Next, Gone> {
+        // Before it is told that it is connected: from then on it misses nothing.
+        let turns = match start {
+            Some(Start::Now | Start::Exhausted) => Some(self.open_turns().await?),
+            Some(Start::After(seen)) if seen.position > end => Some(self.open_turns().await?),
+            _ => None,
+        };
         self.sink.comment("connected").await?;
         self.behind = None;
         self.position = end;
@@ -208,20 +214,24 @@ impl Stream {
                 self.safe = whole(0);
             }
             Some(Start::After(seen)) if seen.position <= end => self.resume(seen).await?,
-            Some(Start::Now) => self.join().await?,
+            Some(Start::Now) => self.join(turns).await?,
             // A cursor ahead of everything there is belongs to a journal that is lost.
             Some(Start::Exhausted | Start::After(_)) => {
                 self.sink.comment("replay-exhausted").await?;
-                self.join().await?;
+                self.join(turns).await?;
             }
         }
         self.live(self.feed.bell(), orders).await
     }
 
-    /// Tells what is going on: open turns from their beginning.
-    async fn join(&mut self) -> Result<(), Gone> {
+    async fn open_turns(&self) -> Result<(u64, Vec<Stretch>), Gone> {
         let only = self.session.as_deref();
-        let (end, turns) = self.gateway.open_turns(&self.saved, only).await.map_err(unread)?;
+        self.gateway.open_turns(&self.saved, only).await.map_err(unread)
+    }
+
+    /// Tells what is going on: open turns from their beginning.
+    async fn join(&mut self, turns: Option<(u64, Vec<Stretch>)>) -> Result<(), Gone> {
+        let (end, turns) = turns.unwrap_or((self.position, Vec::new()));
         let mut told = Retold::new(self, turns).await.map_err(unread)?;
         let mut first = true;
         while let Some((position, activities)) = told.next().await.map_err(unread)? {
