@@ -16,9 +16,10 @@ use crate::Error;
 const APPLICATION_ID: i64 = 0x424e_5354;
 
 /// In order; the layout's number is how many of them a file has seen.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../migrations/0001_record.sql"),
     include_str!("../migrations/0002_evidence.sql"),
+    include_str!("../migrations/0003_beginnings.sql"),
 ];
 
 /// A file of an older layout up to this size is rewritten once, so that it can shrink later. A larger one keeps its
