@@ -114,6 +114,8 @@ pub(crate) struct Config {
     pub(crate) policy: Option<PathBuf>,
     #[serde(default)]
     pub(crate) sync_allow: bool,
+    /// After how many minutes without an event a turn is over; 0 for never.
+    pub(crate) idle_minutes: Option<u32>,
     #[serde(default)]
     pub(crate) push: Pushing,
     #[serde(default)]

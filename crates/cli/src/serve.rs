@@ -51,6 +51,9 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
     settings.sync_allow = config.sync_allow;
     settings.keeping = config.journal.keeping();
     settings.push = config.push;
+    if let Some(minutes) = config.idle_minutes {
+        settings.idle = (minutes > 0).then(|| Duration::from_mins(minutes.into()));
+    }
     // An agent that could edit these would write its own rules.
     settings.own.extend(args.config.iter().chain([&socket]).flat_map(|path| both_names(path)));
     logging("info");

@@ -14,6 +14,7 @@
 //! | [`index`] | what can be searched of it |
 //! | [`keep`] | how much of it is kept, and how long; what is signed |
 //! | [`desk`] | a waiting action gets an answer |
+//! | [`idle`] | turns that nobody ends are ended |
 //! | [`hub`] | the live end of the journal |
 //! | [`project`] | records become activities |
 //! | [`deliver`] | activities become a subscriber's stream |
@@ -29,6 +30,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use banister_events::aep::mapping::Agents;
 use banister_journal::Journal;
@@ -42,6 +44,7 @@ pub mod desk;
 mod error;
 pub mod http;
 pub mod hub;
+pub mod idle;
 pub mod index;
 pub mod ingest;
 pub mod keep;
@@ -64,6 +67,7 @@ pub use error::Error;
 use clock::Clock;
 use desk::Desk;
 use hub::Hub;
+use idle::Idle;
 use ingest::{Lanes, Pushing};
 use keep::{Keeper, Keeping};
 use keys::Keys;
@@ -90,6 +94,8 @@ pub struct Settings {
     pub keeping: Keeping,
     /// How pushed events are taken.
     pub push: Pushing,
+    /// How long an agent may be silent before its turn is over; for ever where nothing is said.
+    pub idle: Option<Duration>,
 }
 
 impl Settings {
@@ -103,6 +109,7 @@ impl Settings {
             sync_allow: false,
             keeping: Keeping::default(),
             push: Pushing::default(),
+            idle: Some(idle::USUAL),
         }
     }
 }
@@ -118,6 +125,7 @@ pub struct Gateway {
     pub(crate) feeds: deliver::Feeds,
     pub(crate) desk: Desk,
     pub(crate) keeper: Keeper,
+    pub(crate) idle: Idle,
     /// Who may come in.
     pub keys: Keys,
     pub(crate) manifest: Manifest,
@@ -176,6 +184,7 @@ impl Gateway {
             feeds: deliver::Feeds::default(),
             desk,
             keeper,
+            idle: Idle::default(),
             keys,
             manifest,
             subscriptions: Subscriptions::default(),

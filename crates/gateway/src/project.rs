@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use banister_events::activity::{Activity, Ask, Context, Gate, Origin, Outcome, What};
+use banister_events::activity::{Activity, Ask, Context, Ending, Gate, Origin, Outcome, What};
 use banister_events::aep;
 use banister_events::aep::mapping::{Agents, Stamp};
 use banister_journal::{Kind, Record};
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 mod pushed;
 
+use crate::idle::IdleFact;
 use pushed::Pushed;
 
 /// The prefix of `source.protocol` for native hook payloads: `hook:AGENT:HOOK`.
@@ -66,13 +67,17 @@ pub struct Projection {
     /// What reads pushed events, and trusts nothing in them.
     pushed: Option<Pushed>,
     asks: HashMap<String, AskFact>,
+    /// Who was heard last, and where.
+    context: Arc<Context>,
+    /// The number of the last record.
+    seq: u64,
 }
 
 impl Projection {
     /// A projection that has seen nothing yet. Its reader may trust: the events it reads are made here, by a mapping.
     pub fn new(agents: Arc<Agents>) -> Self {
         let reader = aep::read::Reader::trusting();
-        Self { agents, reader, pushed: None, asks: HashMap::new() }
+        Self { agents, reader, pushed: None, asks: HashMap::new(), context: Arc::default(), seq: 0 }
     }
 
     /// Whether an ask of the desk's is open.
@@ -84,6 +89,20 @@ impl Projection {
     pub fn next(&mut self, record: &Record) -> Vec<Activity> {
         let origin =
             Origin { session: record.session.as_str().into(), seq: record.seq, time: record.time };
+        let told = self.told(record, origin);
+        if let Some(last) = told.last() {
+            self.context = Arc::clone(&last.context);
+        }
+        self.seq = record.seq;
+        told
+    }
+
+    /// Whether an ask is open.
+    pub fn is_asking(&self) -> bool {
+        !self.asks.is_empty()
+    }
+
+    fn told(&mut self, record: &Record, origin: Origin) -> Vec<Activity> {
         match record.kind {
             Kind::Event => self.event(record, &origin),
             // While it is open, people see exactly what they are asked about; afterwards what the capture level lets.
@@ -97,8 +116,20 @@ impl Projection {
                 Err(_) => Vec::new(),
             },
             Kind::Answer | Kind::Expiry | Kind::Withdrawal => self.closed(record, origin),
+            Kind::Idle => self.idle(record, origin).into_iter().collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// The end of a turn that nobody ended, unless something came before it was recorded.
+    fn idle(&self, record: &Record, origin: Origin) -> Option<Activity> {
+        let fact: IdleFact = serde_json::from_slice(&record.body).ok()?;
+        if fact.after != self.seq || self.is_asking() {
+            return None;
+        }
+        let ending = Ending::Cancelled { by: "timeout".to_owned(), reason: None };
+        let what = What::TurnEnded { ending, summary: None, result: None, usage: Vec::new() };
+        Some(Activity { origin, context: Arc::clone(&self.context), what })
     }
 
     fn event(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {

@@ -235,6 +235,7 @@ async fn housekeeping(gateway: Arc<Gateway>, stop: CancellationToken) {
         }
         gateway.desk.sweep().await;
         gateway.sweep_subscriptions().await;
+        gateway.end_idle_turns().await;
     }
 }
 

@@ -82,8 +82,8 @@ impl Stream {
             events.push(other);
         }
         self.pushes += 1;
-        let idempotency = (self.protocol == Protocol::Agui)
-            .then(|| format!("{}-{}", self.name, self.pushes));
+        let idempotency =
+            (self.protocol == Protocol::Agui).then(|| format!("{}-{}", self.name, self.pushes));
         let mut lines: Vec<Line> = events
             .iter()
             .enumerate()
@@ -130,7 +130,8 @@ fn agui_turn(thread: &str, turn: usize, dice: &mut Dice) -> Vec<Value> {
     events.push(json!({ "type": "TEXT_MESSAGE_START", "messageId": message, "role": "assistant" }));
     for piece in 0..=dice.below(3) {
         let delta = format!("Part {piece}. ");
-        events.push(json!({ "type": "TEXT_MESSAGE_CONTENT", "messageId": message, "delta": delta }));
+        events
+            .push(json!({ "type": "TEXT_MESSAGE_CONTENT", "messageId": message, "delta": delta }));
     }
     events.push(json!({ "type": "TEXT_MESSAGE_END", "messageId": message }));
     if dice.chance(60) {

@@ -88,9 +88,8 @@ impl House {
         keeping: Keeping,
     ) -> Self {
         static KNOWN: OnceLock<(Arc<Agents>, Rules)> = OnceLock::new();
-        let (agents, rules) = KNOWN.get_or_init(|| {
-            (Arc::new(Agents::builtin().unwrap()), Rules::builtin().unwrap())
-        });
+        let (agents, rules) =
+            KNOWN.get_or_init(|| (Arc::new(Agents::builtin().unwrap()), Rules::builtin().unwrap()));
         let push = Pushing { rate: 0, ..Pushing::default() };
         let settings = Settings { keeping, push, ..Settings::new(data.to_owned()) };
         let journal = Journal::simulated(&data.join("journal.db"), Arc::clone(weather) as _);

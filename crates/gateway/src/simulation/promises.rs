@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use banister_events::aaep::write::Writer;
 use banister_events::activity::{Decision, Outcome};
 use banister_journal::{Journal, Kind, Record};
 use serde_json::Value;
 
+use crate::Gateway;
 use crate::desk::AskDraft;
-use crate::project::{AskFact, CloseFact};
+use crate::project::{AskFact, CloseFact, Projection};
 
 /// What everybody was told.
 #[derive(Debug, Default)]
@@ -150,4 +152,19 @@ pub(super) fn kept(ledger: &Ledger, records: &[Arc<Record>]) {
             Decision::Deny => panic!("{} was denied and allowed", heard.id),
         }
     }
+}
+
+/// That no turn is open in any session.
+pub(super) fn turns_ended(gateway: &Gateway, records: &[Arc<Record>]) {
+    let mut sessions: HashMap<&str, (Projection, Writer)> = HashMap::new();
+    for record in records {
+        let (projection, writer) = sessions
+            .entry(&record.session)
+            .or_insert_with(|| (Projection::new(Arc::clone(&gateway.agents)), Writer::new("en")));
+        for activity in projection.next(record) {
+            writer.write(&activity);
+        }
+    }
+    let open = sessions.iter().find(|(_, (_, writer))| writer.is_open());
+    assert!(open.is_none(), "the turn of {:?} never ended", open.map(|(session, _)| session));
 }

@@ -53,7 +53,8 @@ impl Watcher {
     pub(super) fn come(&mut self, house: &House) {
         let (house, kind, seen) = (house.clone(), self.kind, Arc::clone(&self.seen));
         let tasks = house.gateway.tasks.clone();
-        self.task = Some(tasks.spawn(async move { watch(&house, kind, &seen).await }).abort_handle());
+        self.task =
+            Some(tasks.spawn(async move { watch(&house, kind, &seen).await }).abort_handle());
     }
 
     /// Is cut off: the last few events may never have arrived.
@@ -84,8 +85,7 @@ async fn watch(house: &House, kind: Kind, seen: &Mutex<Vec<Seen>>) {
         }
     };
     let last = seen.lock().unwrap().last().map(|(id, _)| id.clone());
-    let headers: Vec<(&str, &str)> =
-        last.iter().map(|id| ("last-event-id", id.as_str())).collect();
+    let headers: Vec<(&str, &str)> = last.iter().map(|id| ("last-event-id", id.as_str())).collect();
     let response = house.knock(Who::Person, &format!("GET {path}"), &headers, Vec::new()).await;
     assert_eq!(response.status(), 200);
     let mut body = response.into_body();

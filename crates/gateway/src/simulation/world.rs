@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::keep::Keeping;
 
 /// How many things happen, at most.
-const STEPS: usize = 28;
+const STEPS: usize = 27;
 /// What is asked whether it may run: by rule, by a person, never.
 const COMMANDS: [&str; 5] = ["git status", "git push", "git push --force", "rm -rf /", "make all"];
 
@@ -64,7 +64,7 @@ impl World {
         ];
         let kinds = (0..=dice.below(2)).map(|number| Kind::ALL[(number + dice.below(3)) % 3]);
         let watchers = kinds.collect::<Vec<_>>().into_iter().map(Watcher::new).collect();
-        let steps = STEPS / 2 + dice.below(STEPS / 2);
+        let steps = STEPS / 3 + dice.below(STEPS * 2 / 3);
         Self {
             dice,
             trace,
@@ -145,7 +145,11 @@ impl World {
         self.weather.failing.store(0, Ordering::SeqCst);
         self.jump(&house, Duration::from_hours(48)).await;
         self.settle().await;
+        // What was just withdrawn or has expired is something that happened.
+        self.jump(&house, Duration::from_hours(1)).await;
+        self.settle().await;
         self.look(&house);
+        promises::turns_ended(&house.gateway, &records(&house));
         assert!(house.gateway.desk.inbox().is_empty(), "asks stay open for ever");
         let left = self.ledger.lock().unwrap().under_way;
         assert_eq!(left, 0, "somebody was never told");
@@ -253,7 +257,10 @@ impl World {
             "session_id": format!("s{session}"), "cwd": "/src", "tool_name": "Bash",
             "tool_use_id": id, "tool_input": { "command": command },
         });
-        self.wait(house, ("POST /hooks/claude-code/PreToolUse".to_owned(), id, payload.to_string()));
+        self.wait(
+            house,
+            ("POST /hooks/claude-code/PreToolUse".to_owned(), id, payload.to_string()),
+        );
     }
 
     /// An agent asks for a decision in AEP.
@@ -413,7 +420,7 @@ impl World {
     }
 
     async fn pass_time(&mut self, house: &House) {
-        let seconds = [1, 5, 30, 90, 600][self.dice.below(5)];
+        let seconds = [1, 5, 30, 90, 600, 2_000][self.dice.below(6)];
         self.trace.say(format!("{seconds} seconds pass"));
         self.jump(house, Duration::from_secs(seconds)).await;
     }
@@ -424,6 +431,7 @@ impl World {
         self.task(house, move |house: House| async move {
             house.gateway.desk.sweep().await;
             house.gateway.sweep_subscriptions().await;
+            house.gateway.end_idle_turns().await;
         });
     }
 
@@ -456,7 +464,9 @@ fn behavior(line: &str, answer: &Answer) -> Result<bool, String> {
     let body = answer.json();
     if line.contains("/decide") {
         let behavior = body["control"]["behavior"].as_str().map(str::to_owned);
-        return behavior.map(|it| it == "allow").ok_or_else(|| format!("no answer: {}", answer.text));
+        return behavior
+            .map(|it| it == "allow")
+            .ok_or_else(|| format!("no answer: {}", answer.text));
     }
     let decision = body["hookSpecificOutput"]["permissionDecision"].as_str();
     match (answer.status, answer.exit.as_deref(), decision) {

@@ -1,0 +1,180 @@
+//! Turns that nobody ends: an agent without a stop hook, or one that was killed.
+//!
+//! A session in which nothing happens for a while gets a record that ends its open turn, so that whoever watches sees an
+//! end. What comes later opens a new turn. A turn that waits for a person is not ended: its ask has a deadline of its own.
+//!
+//! The record says after which other it was written. Where something came in between it ends nothing, for anybody.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use banister_events::aaep::write::Writer;
+use banister_journal::{Appended, Draft, Durability, Kind, Record, Source};
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::deliver::blocking;
+use crate::project::Projection;
+use crate::{Error, Gateway};
+
+/// How long an agent may be silent before its turn is over, where nothing else is said.
+pub const USUAL: Duration = Duration::from_mins(30);
+/// How far back it is looked for open turns at the start.
+const BACK: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// How many sessions are looked at in one round.
+const ROUND: usize = 16;
+/// How many sessions are followed at once; of more, the rest is found at the next start.
+const MOST: usize = 16_384;
+
+/// The body of a [`Kind::Idle`] record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleFact {
+    /// The number of the session's last record.
+    pub after: u64,
+    /// How long nothing had come.
+    pub silent_seconds: u64,
+}
+
+/// The sessions in which a turn may be open.
+#[derive(Debug, Default)]
+pub struct Idle {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Everything up to here was looked at; none before the first look.
+    position: Option<u64>,
+    /// Session → when something last happened in it.
+    last: HashMap<String, Timestamp>,
+}
+
+impl State {
+    fn note(&mut self, session: &str, time: Timestamp) {
+        if let Some(last) = self.last.get_mut(session) {
+            *last = time;
+        } else if self.last.len() < MOST {
+            self.last.insert(session.to_owned(), time);
+        }
+    }
+}
+
+impl Gateway {
+    /// Ends the turns of agents that have gone silent. Called about twice a second.
+    pub(crate) async fn end_idle_turns(&self) {
+        let Some(idle) = self.settings.idle else { return };
+        if let Err(error) = self.look_for_idle(idle).await {
+            tracing::error!(%error, "Idle turns could not be ended.");
+        }
+    }
+
+    async fn look_for_idle(&self, idle: Duration) -> Result<(), Error> {
+        let now = self.clock.now();
+        let known = self.idle.lock().position;
+        let mut position = match known {
+            Some(position) => position,
+            None => self.first_look(now).await?,
+        };
+        while position < self.hub.head() {
+            let records = self.after(position).await?;
+            let Some(newest) = records.last() else { break };
+            position = newest.position;
+            let mut state = self.idle.lock();
+            for record in &records {
+                state.note(&record.session, record.time);
+            }
+            state.position = Some(position);
+        }
+        let asking = self.desk.sessions();
+        let mut due: Vec<(Timestamp, String)> = {
+            let state = self.idle.lock();
+            let is_due = |last: Timestamp| {
+                Duration::try_from(now.duration_since(last)).is_ok_and(|silent| silent >= idle)
+            };
+            let silent = state.last.iter().filter(|(_, last)| is_due(**last));
+            let silent = silent.filter(|(session, _)| !asking.contains(*session));
+            silent.map(|(session, last)| (*last, session.clone())).collect()
+        };
+        due.sort();
+        for (last, session) in due.into_iter().take(ROUND) {
+            self.end_idle(&session, now).await?;
+            let mut state = self.idle.lock();
+            // What came meanwhile is looked at again.
+            if state.last.get(&session) == Some(&last) {
+                state.last.remove(&session);
+            }
+        }
+        Ok(())
+    }
+
+    /// After a start any session may have an open turn.
+    async fn first_look(&self, now: Timestamp) -> Result<u64, Error> {
+        let position = self.hub.head();
+        let journal = self.journal.clone();
+        let rows = blocking(move || journal.sessions()).await?;
+        let mut state = self.idle.lock();
+        for row in rows.iter().filter(|row| now.duration_since(row.last) < BACK) {
+            state.note(&row.session, row.last);
+        }
+        state.position = Some(position);
+        Ok(position)
+    }
+
+    /// Records the end of a session's turn, if one is open.
+    async fn end_idle(&self, session: &str, now: Timestamp) -> Result<(), Error> {
+        let mut projection = Projection::new(Arc::clone(&self.agents));
+        let mut writer = Writer::new("en");
+        let mut last: Option<Arc<Record>> = None;
+        loop {
+            let records = self.session_after(session, last.as_ref().map_or(0, |it| it.seq)).await?;
+            for activity in records.iter().flat_map(|record| projection.next(record)) {
+                writer.write(&activity);
+            }
+            let Some(newest) = records.last() else { break };
+            last = Some(Arc::clone(newest));
+        }
+        let Some(last) = last.filter(|_| writer.is_open() && !projection.is_asking()) else {
+            return Ok(());
+        };
+        let silent = now.duration_since(last.time).as_secs();
+        let fact =
+            IdleFact { after: last.seq, silent_seconds: u64::try_from(silent).unwrap_or_default() };
+        let draft = Draft {
+            session: session.to_owned(),
+            time: now,
+            kind: Kind::Idle,
+            source: Source {
+                protocol: "banister".to_owned(),
+                agent: last.source.agent.clone(),
+                door: "gateway".to_owned(),
+                key: "gateway".to_owned(),
+            },
+            turn: last.turn.clone(),
+            action: None,
+            event_id: None,
+            reader: 1,
+            body: Bytes::from(serde_json::to_vec(&fact).unwrap_or_default()),
+            findings: Value::Null,
+            gate: None,
+        };
+        if let Appended::Recorded(records) =
+            self.journal.append(vec![draft], Durability::Synced).await?
+        {
+            self.hub.publish(&records);
+        }
+        Ok(())
+    }
+}
+
+impl Idle {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+#[path = "idle_tests.rs"]
+mod tests;
