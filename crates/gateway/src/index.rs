@@ -18,7 +18,7 @@ const TEXT_BYTES: usize = 256 * 1024;
 const UNDER_WAY: usize = 256;
 
 /// What is under way, on its way to being found.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Index {
     texts: HashMap<String, String>,
     actions: HashMap<String, Action>,

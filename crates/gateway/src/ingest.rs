@@ -11,11 +11,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Finding, Rule, Severity};
 use banister_events::{frame, id};
-use banister_journal::{Appended, Draft, Durability, Entry, Kind, Record, Source};
+use banister_journal::{Appended, Draft, Durability, Entry, Kind, Level, Record, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -28,11 +27,12 @@ use crate::{Error, Gateway};
 
 mod decide;
 mod lane;
+mod pieces;
 mod read;
 
 pub use decide::{Refusal, Waiting};
-use lane::Lane;
 pub use lane::Lanes;
+use lane::{Lane, Memory};
 use read::{Facts, Item, Place};
 
 /// The version of the reading that is recorded with each event.
@@ -338,10 +338,10 @@ impl Plan {
         let mut plan =
             Self { entries, slots, receipts: Vec::with_capacity(room), same: Vec::new() };
         let mut first: HashMap<&str, usize> = HashMap::new();
-        let mut checkers: HashMap<String, Checker> = HashMap::new();
+        let mut memories: HashMap<String, Memory> = HashMap::new();
         for (session, lane) in held.iter_mut() {
             // Until the batch is history the lane has none: whatever goes wrong, it is made anew.
-            checkers.extend(lane.take_checker().map(|checker| (session.clone(), checker)));
+            memories.extend(lane.take().map(|memory| (session.clone(), memory)));
         }
         for (index, item) in batch.items.iter().enumerate() {
             let facts = match &item.read {
@@ -352,8 +352,8 @@ impl Plan {
                 }
             };
             if let Some(before) = item.id().and_then(|id| known.get(id)) {
-                let entry = batch.entry(item, facts, &[]);
-                plan.repeat(batch, (item, facts), entry.is_again(before), Some(before.position));
+                let same = batch.keeper.is_again(&item.bytes, before);
+                plan.repeat(batch, (item, facts), same, Some(before.position));
                 continue;
             }
             if let Some(earlier) = item.id().and_then(|id| first.get(id)) {
@@ -364,7 +364,8 @@ impl Plan {
                 continue;
             }
             let mut findings = facts.findings.clone();
-            if let Some(checker) = item.session().and_then(|session| checkers.get_mut(session)) {
+            let mut memory = item.session().and_then(|session| memories.get_mut(session));
+            if let Some(Memory { checker, .. }) = &mut memory {
                 let saved = (policy == Policy::Strict).then(|| checker.clone());
                 findings.extend(checker.message(&item.bytes));
                 if let Some(saved) = saved.filter(|_| breaks(&findings)) {
@@ -376,13 +377,13 @@ impl Plan {
             }
             let findings = kept(findings);
             plan.slots.push(index);
-            plan.entries.push(batch.entry(item, facts, &findings));
+            plan.entries.push(batch.entry(item, facts, &findings, memory));
             plan.tell(Status::Recorded, facts, None, findings);
             first.extend(item.id().map(|id| (id, index)));
         }
-        for (session, checker) in checkers {
+        for (session, memory) in memories {
             if let Some(lane) = held.get_mut(&session) {
-                lane.checked = Some(checker);
+                lane.next = Some(memory);
             }
         }
         plan
@@ -440,16 +441,28 @@ impl Plan {
             }
         }
         for lane in held.values_mut() {
-            lane.keep_checker();
+            lane.go_on();
         }
         self.receipts
     }
 }
 
 impl Batch<'_> {
-    fn entry(&self, item: &Item, facts: &Facts, findings: &[Finding]) -> Entry {
+    fn entry(
+        &self,
+        item: &Item,
+        facts: &Facts,
+        findings: &[Finding],
+        memory: Option<&mut Memory>,
+    ) -> Entry {
         let draft = self.source.draft(item, facts, findings, self.now);
-        self.keeper.message(draft, Vec::new())
+        let Some(memory) = memory else { return self.keeper.message(draft, Vec::new()) };
+        let redacted = self.keeper.level(&draft.source.agent) == Level::Redacted;
+        let part = redacted.then(|| memory.pieces.keep(self.source.protocol, &item.bytes));
+        // What is not kept is not found either.
+        let kept = part.flatten().unwrap_or_else(|| item.bytes.clone());
+        let found = memory.hear(&kept, None, &draft);
+        self.keeper.part(draft, kept, found)
     }
 }
 

@@ -12,7 +12,8 @@ use std::time::Duration;
 use banister_events::activity::{Ask, AskKind, Context};
 use banister_events::text;
 use banister_journal::{
-    Capture, DigestKey, Draft, Entry, Journal, Level, Passage, Pruned, Retention, SigningKey,
+    Capture, DigestKey, Draft, Entry, Journal, Level, Passage, Pruned, Record, Retention,
+    SigningKey,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -91,6 +92,21 @@ impl Keeper {
         self.capture(&draft.source.agent).apply(draft, passages)
     }
 
+    /// The same, where less is kept of it than what came: the digest is of that.
+    pub(crate) fn part(&self, draft: Draft, part: Bytes, passages: Vec<Passage>) -> Entry {
+        let exact = draft.body.clone();
+        let draft = Draft { body: part, ..draft };
+        self.capture(&draft.source.agent).apply_to(draft, &exact, passages)
+    }
+
+    /// Whether a record is of these bytes. What was not kept is compared by its digest.
+    pub(crate) fn is_again(&self, bytes: &[u8], record: &Record) -> bool {
+        match record.captured.digest {
+            Some(digest) => digest == self.digest.digest(bytes),
+            None => record.body == bytes,
+        }
+    }
+
     /// What is recorded of an ask; its exact form is held until it closes.
     pub fn ask(&self, draft: Draft, fact: &AskFact, passages: Vec<Passage>) -> Entry {
         let exact = draft.body.clone();
@@ -138,7 +154,8 @@ impl Keeper {
         Ok(Some(self.journal.prune(retention, &self.signing, now).await?))
     }
 
-    fn level(&self, agent: &str) -> Level {
+    /// How much is kept of a source.
+    pub(crate) fn level(&self, agent: &str) -> Level {
         self.keeping.levels.get(agent).copied().unwrap_or(self.keeping.level)
     }
 
@@ -148,7 +165,7 @@ impl Keeper {
 }
 
 /// A text or a payload without credentials; byte for byte what it was, where there are none.
-fn redact(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn redact(bytes: &[u8]) -> Vec<u8> {
     if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
         let clean = text::redact_json(&value);
         if clean == value {

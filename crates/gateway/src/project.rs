@@ -16,7 +16,7 @@ use serde_json::Value;
 mod pushed;
 
 use crate::idle::IdleFact;
-use pushed::Pushed;
+pub(crate) use pushed::Pushed;
 
 /// The prefix of `source.protocol` for native hook payloads: `hook:AGENT:HOOK`.
 pub const HOOK: &str = "hook:";

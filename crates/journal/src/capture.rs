@@ -88,15 +88,21 @@ impl fmt::Debug for Capture<'_> {
 impl Capture<'_> {
     /// What is recorded of a draft and of what can be searched of it.
     pub fn apply(&self, draft: Draft, passages: Vec<Passage>) -> Entry {
+        let exact = draft.body.clone();
+        self.apply_to(draft, &exact, passages)
+    }
+
+    /// The same, where the draft's body says less than the `exact` bytes that came: the digest is of those.
+    pub fn apply_to(&self, draft: Draft, exact: &[u8], passages: Vec<Passage>) -> Entry {
         if self.level == Level::Full {
             return Entry { passages, ..Entry::from(draft) };
         }
-        let body = match self.level {
+        let body: Bytes = match self.level {
             Level::Redacted => (self.redact)(&draft.body).into(),
             _ => Bytes::new(),
         };
-        let kept_whole = self.level == Level::Redacted && body == draft.body;
-        let digest = (!kept_whole).then(|| self.digest_key.digest(&draft.body));
+        let kept_whole = self.level == Level::Redacted && body == exact;
+        let digest = (!kept_whole).then(|| self.digest_key.digest(exact));
         let draft = if self.level == Level::None {
             Draft { body, turn: None, action: None, findings: Value::Null, gate: None, ..draft }
         } else {

@@ -131,10 +131,10 @@ impl Gateway {
         self.recall(&mut lane, session, source.protocol).await.map_err(Trouble::Failed)?;
         let known = lane.remembers(event_id);
         let strict = self.policy(&source.key) == Policy::Strict;
-        let before = lane.take_checker();
-        let mut checker = before.clone();
-        let findings = match &mut checker {
-            Some(checker) if !known => checker.message(&item.bytes),
+        let before = lane.take();
+        let mut memory = before.clone();
+        let findings = match &mut memory {
+            Some(memory) if !known => memory.checker.message(&item.bytes),
             _ => Vec::new(),
         };
         if strict && breaks(&findings) {
@@ -159,13 +159,14 @@ impl Gateway {
         } else {
             Durability::Synced
         };
-        // Meanwhile the lane has no checker: whoever waits may go, and what is under way is recorded all the same.
+        let found = memory.as_mut().map(|memory| memory.hear(&item.bytes, gate.as_ref(), &draft));
+        // Meanwhile the lane has no memory: whoever waits may go, and what is under way is recorded all the same.
         let (appended, ask) = self
-            .record(self.keeper.message(draft, Vec::new()), ask, durability)
+            .record(self.keeper.message(draft, found.unwrap_or_default()), ask, durability)
             .await
             .map_err(Trouble::Failed)?;
         let is_new = matches!(appended, Appended::Recorded(_));
-        lane.restore(if is_new { checker } else { before });
+        lane.restore(if is_new { memory } else { before });
         lane.remember(event_id);
         match (appended, ask) {
             (Appended::Recorded(records), ask) => {

@@ -1,4 +1,4 @@
-//! One session that events are pushed to: what its checker has seen, and which ids were recorded lately.
+//! One session that events are pushed to: what was seen of it, and which ids were recorded lately.
 //!
 //! A lane is a memory of the journal and can be made again from it: after a restart, when it was silent for long, or when
 //! a batch was not recorded after all.
@@ -6,12 +6,16 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use banister_events::activity::{Gate, Origin};
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::frame;
-use banister_journal::{Kind, Level};
+use banister_journal::{Draft, Kind, Level, Passage, Record};
 use tokio::sync::OwnedMutexGuard;
 
+use super::pieces::Pieces;
+use crate::index::Index;
+use crate::project::Pushed;
 use crate::{Error, Gateway};
 
 /// How many sessions are remembered.
@@ -35,11 +39,69 @@ struct Open {
 #[derive(Debug, Default)]
 pub(super) struct Lane {
     /// What has seen all records of the session; none where it has to be made from them.
-    checker: Option<Checker>,
+    memory: Option<Memory>,
     /// The same, and what is about to be recorded.
-    pub(super) checked: Option<Checker>,
+    pub(super) next: Option<Memory>,
     ids: HashSet<String>,
     order: VecDeque<String>,
+}
+
+/// What is known of a session's events.
+#[derive(Debug, Clone)]
+pub(super) struct Memory {
+    pub(super) checker: Checker,
+    /// What they tell, for those who search.
+    reader: Option<Pushed>,
+    index: Index,
+    /// What is held of texts in pieces.
+    pub(super) pieces: Pieces,
+    seq: u64,
+}
+
+impl Memory {
+    fn new(protocol: Protocol) -> Self {
+        Self {
+            checker: Checker::new(protocol),
+            reader: Pushed::of(protocol.name()),
+            index: Index::default(),
+            pieces: Pieces::default(),
+            seq: 0,
+        }
+    }
+
+    /// What can be found now that this event is there.
+    pub(super) fn hear(
+        &mut self,
+        event: &[u8],
+        gate: Option<&Gate>,
+        draft: &Draft,
+    ) -> Vec<Passage> {
+        self.seq += 1;
+        let origin =
+            Origin { session: draft.session.as_str().into(), seq: self.seq, time: draft.time };
+        let Some(reader) = &mut self.reader else { return Vec::new() };
+        let told = reader.message(event, gate, draft.action.as_deref(), &origin);
+        told.iter().filter_map(|activity| self.index.add(activity)).collect()
+    }
+
+    /// An event that is there already.
+    fn recall(&mut self, record: &Record) {
+        self.seq = record.seq;
+        // What was not kept whole may have told anything.
+        if record.captured.level == Level::Full {
+            self.checker.message(&record.body);
+        } else {
+            self.checker.unframed(frame::Error::Truncated { missing: 0 });
+        }
+        self.pieces = Pieces::interrupted();
+        let origin =
+            Origin { session: record.session.as_str().into(), seq: record.seq, time: record.time };
+        if let Some(reader) = &mut self.reader {
+            for activity in reader.read(record, &origin) {
+                self.index.add(&activity);
+            }
+        }
+    }
 }
 
 impl Lanes {
@@ -74,20 +136,20 @@ impl Open {
 }
 
 impl Lane {
-    /// The checker, for as long as nobody knows whether what it sees will be history.
-    pub(super) fn take_checker(&mut self) -> Option<Checker> {
-        self.checked = None;
-        self.checker.take()
+    /// Its memory, for as long as nobody knows whether what that sees will be history.
+    pub(super) fn take(&mut self) -> Option<Memory> {
+        self.next = None;
+        self.memory.take()
     }
 
-    /// Gives it a checker that has seen all records of the session.
-    pub(super) fn restore(&mut self, checker: Option<Checker>) {
-        self.checker = checker;
+    /// Gives it a memory that has seen all records of the session.
+    pub(super) fn restore(&mut self, memory: Option<Memory>) {
+        self.memory = memory;
     }
 
-    /// What it saw is history.
-    pub(super) fn keep_checker(&mut self) {
-        self.checker = self.checked.take();
+    /// What the next one saw is history.
+    pub(super) fn go_on(&mut self) {
+        self.memory = self.next.take();
     }
 
     pub(super) fn remember(&mut self, id: &str) {
@@ -107,35 +169,30 @@ impl Lane {
 }
 
 impl Gateway {
-    /// Shows a lane without a checker what its session has in the journal.
+    /// Shows a lane without a memory what its session has in the journal.
     pub(super) async fn recall(
         &self,
         lane: &mut Lane,
         session: &str,
         protocol: Protocol,
     ) -> Result<(), Error> {
-        if lane.checker.is_some() {
+        if lane.memory.is_some() {
             return Ok(());
         }
-        let mut checker = Checker::new(protocol);
+        let mut memory = Memory::new(protocol);
         let mut seq = 0;
         loop {
             let records = self.session_after(session, seq).await?;
             let Some(newest) = records.last() else { break };
             seq = newest.seq;
             for record in records.iter().filter(|record| record.kind == Kind::Event) {
-                // What was not kept whole may have told anything.
-                if record.captured.level == Level::Full {
-                    checker.message(&record.body);
-                } else {
-                    checker.unframed(frame::Error::Truncated { missing: 0 });
-                }
+                memory.recall(record);
                 if let Some(id) = &record.event_id {
                     lane.remember(id);
                 }
             }
         }
-        lane.checker = Some(checker);
+        lane.memory = Some(memory);
         Ok(())
     }
 }

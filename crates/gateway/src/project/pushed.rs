@@ -18,7 +18,7 @@ const GATED: usize = 4_096;
 
 /// One session's pushed events on their way to activities.
 #[derive(Debug, Clone)]
-pub(super) struct Pushed {
+pub(crate) struct Pushed {
     reader: Reader,
     gated: HashSet<String>,
     order: VecDeque<String>,
@@ -33,7 +33,7 @@ enum Reader {
 
 impl Pushed {
     /// What reads records of a protocol, where that is one that events are pushed in.
-    pub(super) fn of(protocol: &str) -> Option<Self> {
+    pub(crate) fn of(protocol: &str) -> Option<Self> {
         let reader = match Protocol::parse(protocol)? {
             Protocol::Aaep => Reader::Aaep(Box::default()),
             Protocol::Agui => Reader::Agui(Box::default()),
@@ -43,30 +43,56 @@ impl Pushed {
     }
 
     /// The activities of the next record.
-    pub(super) fn read(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
+    pub(crate) fn read(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
+        let gate = record.gate.as_ref().and_then(|gate| Gate::deserialize(gate).ok());
+        self.message(&record.body, gate.as_ref(), record.action.as_deref(), origin)
+    }
+
+    /// The activities of what is kept of one event. That may be several events: no door takes an array for an event.
+    pub(crate) fn message(
+        &mut self,
+        body: &[u8],
+        gate: Option<&Gate>,
+        action: Option<&str>,
+        origin: &Origin,
+    ) -> Vec<Activity> {
+        if body.first() != Some(&b'[') {
+            return self.event(body, gate, action, origin);
+        }
+        let events: Vec<Value> = serde_json::from_slice(body).unwrap_or_default();
+        let read = |event: Value| self.event(event.to_string().as_bytes(), gate, action, origin);
+        events.into_iter().flat_map(read).collect()
+    }
+
+    fn event(
+        &mut self,
+        body: &[u8],
+        gate: Option<&Gate>,
+        action: Option<&str>,
+        origin: &Origin,
+    ) -> Vec<Activity> {
         match &mut self.reader {
             Reader::Agui(reader) => {
                 let (mut parser, mut told) = (Parser::default(), Vec::new());
-                if let Ok(document) = parser.parse(&record.body) {
+                if let Ok(document) = parser.parse(body) {
                     reader.read(document.root(), origin, &mut told);
                 }
                 told
             }
-            Reader::Aaep(reader) => match serde_json::from_slice::<Value>(&record.body) {
+            Reader::Aaep(reader) => match serde_json::from_slice::<Value>(body) {
                 Ok(event) => reader.read(&event, origin),
                 Err(_) => Vec::new(),
             },
             Reader::Aep(reader) => {
-                let Ok(event) = serde_json::from_slice::<Value>(&record.body) else {
+                let Ok(event) = serde_json::from_slice::<Value>(body) else {
                     return Vec::new();
                 };
-                let gate = record.gate.as_ref().and_then(|gate| Gate::deserialize(gate).ok());
-                let mut told = reader.read(&event, gate.as_ref(), origin);
+                let mut told = reader.read(&event, gate, origin);
                 let answers = event.as_object().is_some_and(aep::event::is_response);
                 if answers && told.iter().any(|activity| self.decided_here(activity)) {
                     told.clear();
                 }
-                if let (Some(_), Some(action)) = (&record.gate, &record.action) {
+                if let (Some(_), Some(action)) = (gate, action) {
                     self.remember(action);
                 }
                 told

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::Gateway;
 use crate::desk::AskDraft;
+use crate::keep::Keeper;
 use crate::project::{AskFact, CloseFact, Projection};
 
 /// What everybody was told.
@@ -107,17 +108,17 @@ pub(super) fn whole(records: &[Arc<Record>], path: &std::path::Path) {
 }
 
 /// That everything anybody was told is so.
-pub(super) fn kept(ledger: &Ledger, records: &[Arc<Record>]) {
+pub(super) fn kept(ledger: &Ledger, records: &[Arc<Record>], keeper: &Keeper) {
     let at = |position: u64| &records[usize::try_from(position - 1).unwrap()];
     for (id, (text, session, position)) in &ledger.taken {
         let record = at(*position);
         assert_eq!(record.event_id.as_ref(), Some(id));
         assert_eq!((record.kind, &record.session), (Kind::Event, session));
-        assert_eq!(String::from_utf8_lossy(&record.body), *text, "{id}");
+        assert!(keeper.is_again(text.as_bytes(), record), "{id} is not what was sent");
     }
     for (text, position) in &ledger.refused {
         assert_eq!(at(*position).kind, Kind::Unreadable);
-        assert_eq!(String::from_utf8_lossy(&at(*position).body), *text);
+        assert!(keeper.is_again(text.as_bytes(), at(*position)), "{text}");
     }
     let mut ends: HashMap<String, (u64, Kind, Outcome)> = HashMap::new();
     for record in records {

@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::keep::Keeping;
 
 /// How many things happen, at most.
-const STEPS: usize = 27;
+const STEPS: usize = 21;
 /// What is asked whether it may run: by rule, by a person, never.
 const COMMANDS: [&str; 5] = ["git status", "git push", "git push --force", "rm -rf /", "make all"];
 
@@ -104,7 +104,7 @@ impl World {
         self.weather.failing.store(0, Ordering::SeqCst);
         let house = self.open();
         self.look(&house);
-        promises::kept(&self.ledger.lock().unwrap(), &records(&house));
+        promises::kept(&self.ledger.lock().unwrap(), &records(&house), &house.gateway.keeper);
         while self.steps > 0 {
             self.steps -= 1;
             match self.dice.below(100) {
@@ -179,7 +179,7 @@ impl World {
         let house = self.open();
         self.look(&house);
         let records = records(&house);
-        promises::kept(&self.ledger.lock().unwrap(), &records);
+        promises::kept(&self.ledger.lock().unwrap(), &records, &house.gateway.keeper);
         promises::whole(&records, &self.dir.path().join("data/journal.db"));
         let mut whole: Vec<Watcher> = Kind::ALL.map(Watcher::new).into();
         for watcher in self.watchers.iter_mut().chain(&mut whole) {
