@@ -4,6 +4,8 @@
 //! are not, because nothing here looks at a disk. What is unknown (the home, the directory) gets a root of its own that
 //! no real path has, so that unknown is never mistaken for inside.
 
+use crate::shell::UNKNOWN;
+
 /// Where an action happens.
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
@@ -53,6 +55,7 @@ impl Surroundings {
     /// Whether a path is in the project, and the project is a known place of its own: not a home, not a root.
     pub(crate) fn in_project(&self, path: &[String]) -> bool {
         !self.project.is_empty()
+            && !is_unknown(path)
             && self.project != UNKNOWN_DIRECTORY
             && !within(&self.home, &self.project)
             && within(path, &self.project)
@@ -82,11 +85,18 @@ fn join(base: &[String], rest: &str) -> Names {
     for name in rest.split('/') {
         match name {
             "" | "." => {}
+            // What is not known may be any number of names.
+            ".." if names.last().is_some_and(|name| name.contains(UNKNOWN)) => names.push(name.to_owned()),
             ".." => drop(names.pop()),
             name => names.push(name.to_owned()),
         }
     }
     names
+}
+
+/// Whether a part of a path is not known before it is used.
+pub(crate) fn is_unknown(path: &[String]) -> bool {
+    path.iter().any(|name| name.contains(UNKNOWN))
 }
 
 /// Whether a path is a directory or lies below it.
@@ -246,12 +256,20 @@ impl Pattern {
 
     /// Whether a path certainly fits: what allows must be sure.
     pub(crate) fn surely(&self, path: &[String], around: &Surroundings) -> bool {
-        self.test(path, around, false, |pattern, name| !is_pattern(name) && fits(pattern, name))
+        !is_unknown(path)
+            && self.test(path, around, false, |pattern, name| {
+                !is_pattern(name) && fits(pattern, name)
+            })
     }
 
     /// Whether a path, which may itself be a pattern, can fit: what asks or denies must not miss.
     pub(crate) fn possibly(&self, path: &[String], around: &Surroundings) -> bool {
         self.test(path, around, true, |pattern, name| {
+            if name.contains(UNKNOWN) {
+                // A name of which nothing is known says nothing about this pattern.
+                let known = name.chars().any(|c| c != UNKNOWN);
+                return known && overlap(pattern, &symbols(&name.replace(UNKNOWN, "*")));
+            }
             if !is_pattern(name) {
                 return fits(pattern, name);
             }

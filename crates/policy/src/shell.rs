@@ -1,18 +1,37 @@
 //! Shell text, read into the simple commands it runs.
 //!
-//! The guarantee: if [`Reading::opaque`] is `None`, then [`Reading::commands`] are all the commands the text runs, with
-//! the very words they get (a word marked [`Word::glob`] may become several). Everything outside the small language
-//! below makes the reading opaque, with the reason; what was seen up to there and after it is still listed, so that a
-//! rule that denies can find it.
+//! The guarantee: if [`Reading::opaque`] is `None`, then [`Reading::commands`] are all the commands the text can run, each
+//! with the way that leads to it and the words it gets. A word may have parts that are not known before it runs
+//! ([`UNKNOWN`]), may become several ([`Word::several`]) or the names of files ([`Word::glob`]). What cannot be read makes
+//! the reading opaque, with the reason; what was seen up to there and after it is still listed, so that a rule that
+//! denies can find it.
 //!
-//! What is read exactly: words, quotes without expansions, backslashes, comments, `;` `&` `&&` `|` `|&` `||` and
-//! newlines, redirections to and from files, leading assignments, and the wrappers of `shell/unwrap.rs`. What is
-//! deliberately not read: expansions, substitutions, here-documents, groups, reserved words, functions, brace
-//! expansion, history expansion, and shells of another grammar. Aliases and functions of the person's own shell are
-//! not known here, and a shell with comments switched off would take a comment for words.
+//! ```text
+//! text ─▶ tree ─▶ walk ─▶ word ─▶ unwrap ─▶ commands
+//!         grammar  order   quotes  sudo, sh -c,
+//!         budget   state   values  xargs, ssh …
+//! ```
+//!
+//! `tree.rs` has the grammar and checks that it accounts for every byte. `walk.rs` goes through the tree in the order of
+//! execution and keeps what is known (`state.rs`): each branch counts, each loop runs. `word.rs` reads each word a second
+//! time by the shell's own rules. `unwrap.rs` sees through programs that run others, by the option grammar in
+//! `packs/wrappers.yaml`.
+//!
+//! Nothing here looks at a machine: files that are sourced, aliases and functions of the person's own shell, and
+//! variables of the environment are not known. Work is bounded by steps, never by time, so that the same text always has
+//! the same reading.
 
-mod lex;
+mod braces;
+mod state;
+mod tree;
 mod unwrap;
+mod walk;
+mod word;
+pub(crate) mod wrappers;
+
+use std::rc::Rc;
+
+use serde::Serialize;
 
 /// The longest text that is read, in bytes.
 pub const MAX_TEXT: usize = 64 * 1024;
@@ -20,8 +39,24 @@ pub const MAX_TEXT: usize = 64 * 1024;
 pub const MAX_COMMANDS: usize = 1_000;
 /// The most words of all commands together that are listed: what comes after decides nothing but costs time.
 pub const MAX_WORDS: usize = 4_096;
-/// How deep `sh -c`, substitutions and wrappers are followed.
-const MAX_DEPTH: usize = 8;
+/// How deep `sh -c`, functions and wrappers are followed.
+const MAX_DEPTH: usize = 12;
+/// The most texts inside the text that are read.
+const MAX_TEXTS: usize = 200;
+
+/// Stands in a word for a part that is not known before it runs.
+pub const UNKNOWN: char = '\0';
+/// Stands for what another command prints, given as a file.
+pub(crate) const FED_FILE: &str = "/dev/fd/63";
+
+/// What is known about where a text runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Facts<'f> {
+    /// The directory it starts in.
+    pub directory: Option<&'f str>,
+    /// The person's home.
+    pub home: Option<&'f str>,
+}
 
 /// What a text runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,15 +80,37 @@ pub struct Simple {
     pub redirects: Vec<Redirect>,
     /// Whether arguments follow that stand nowhere in the text, as behind `xargs`.
     pub open_ended: bool,
+    /// What it reads from its standard input.
+    pub input: Input,
+    /// The directories it may run in, as paths from where the text starts.
+    pub directories: Rc<Vec<String>>,
+    /// Whether it runs on another machine or in a container, where paths mean something else.
+    pub elsewhere: bool,
+    /// The way that leads to it: `pipeline`, `sh -c`, `sudo` and the like, outermost first.
+    pub steps: Vec<Rc<str>>,
+}
+
+/// What comes in at a command's standard input.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Input {
+    /// What the shell itself has.
+    #[default]
+    Inherited,
+    /// A text that is known.
+    Text(Rc<str>),
+    /// What another command prints.
+    Pipe,
 }
 
 /// One word, quotes removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Word {
-    /// The text.
+    /// The text; [`UNKNOWN`] stands for what is not known.
     pub text: String,
     /// Whether the shell may replace it by the names of files.
     pub glob: bool,
+    /// Whether it may become several words, or none.
+    pub several: bool,
 }
 
 /// A variable that is set.
@@ -75,7 +132,8 @@ pub struct Redirect {
 }
 
 /// Which way a redirection goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// The file is read.
     Read,
@@ -83,34 +141,40 @@ pub enum Direction {
     Write,
 }
 
-/// Reads a text as a POSIX-like shell would.
+/// Reads a text as a POSIX-like shell would, with nothing known about where it runs.
 ///
 /// ```
-/// let reading = banister_policy::shell::read("cd src && ls *.rs");
+/// use banister_policy::shell::read;
+///
+/// let reading = read("X=rm; $X *.rs | sort");
 /// assert_eq!(reading.opaque, None);
-/// assert_eq!(reading.commands.len(), 2);
-/// assert!(banister_policy::shell::read("ls $(pwd)").opaque.is_some());
+/// assert!(reading.commands.iter().any(|simple| simple.program() == "rm"));
+/// assert!(read("$Y *.rs").opaque.is_some());
 /// ```
 pub fn read(text: &str) -> Reading {
-    let mut reading = Reading::default();
-    reading.read(text, 0);
-    reading
+    read_at(text, &Facts::default())
+}
+
+/// Reads a text as a POSIX-like shell would.
+pub fn read_at(text: &str, facts: &Facts<'_>) -> Reading {
+    let mut reader = walk::Reader::new(facts);
+    reader.text(text);
+    reader.finish()
 }
 
 /// Reads a program with its arguments that no shell has to split.
-pub fn read_argv<'w>(words: impl IntoIterator<Item = &'w str>) -> Reading {
+pub fn read_argv<'w>(words: impl IntoIterator<Item = &'w str>, facts: &Facts<'_>) -> Reading {
     let argv: Vec<Word> = words.into_iter().map(Word::literal).collect();
-    let mut reading = Reading::default();
+    let mut reader = walk::Reader::new(facts);
     let bytes: usize = argv.iter().map(|word| word.text.len()).sum();
     if bytes > MAX_TEXT {
-        reading.note("it is longer than 64 KiB");
+        reader.note("it is longer than 64 KiB");
     }
     if argv.iter().any(|word| word.text.chars().any(hides)) {
-        reading.note(HIDDEN);
+        reader.note(HIDDEN);
     }
-    let simple = Simple { argv, ..Simple::default() };
-    reading.take(simple, 0);
-    reading
+    reader.take(Simple { argv, ..Simple::default() });
+    reader.finish()
 }
 
 const HIDDEN: &str = "it has characters that do not show";
@@ -125,32 +189,9 @@ fn hides(c: char) -> bool {
 }
 
 impl Reading {
-    /// Reads a text, at some depth of nesting, into this reading.
-    fn read(&mut self, text: &str, depth: usize) {
-        if depth > MAX_DEPTH {
-            self.note("it is nested too deep");
-            return;
-        }
-        let text = if text.len() > MAX_TEXT {
-            self.note("it is longer than 64 KiB");
-            text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or_default()
-        } else {
-            text
-        };
-        if text.chars().any(hides) {
-            self.note(HIDDEN);
-        }
-        lex::run(text, depth, self);
-    }
-
     /// Remembers why the reading is not complete. The first reason stays.
     fn note(&mut self, reason: &str) {
         self.opaque.get_or_insert_with(|| reason.to_owned());
-    }
-
-    /// Lists a command and what it runs.
-    fn take(&mut self, simple: Simple, depth: usize) {
-        unwrap::unwrap(simple, depth, self);
     }
 
     pub(crate) fn list(&mut self, mut simple: Simple) {
@@ -191,7 +232,17 @@ impl Simple {
 impl Word {
     /// A word the shell leaves as it is.
     pub fn literal(text: &str) -> Self {
-        Self { text: text.to_owned(), glob: false }
+        Self { text: text.to_owned(), glob: false, several: false }
+    }
+
+    /// Whether all of it is known before it runs.
+    pub fn is_known(&self) -> bool {
+        !self.text.contains(UNKNOWN)
+    }
+
+    /// The text for people: what is not known shows as an ellipsis.
+    pub fn shown(&self) -> String {
+        self.text.replace(UNKNOWN, "…")
     }
 }
 
@@ -208,7 +259,7 @@ pub(crate) fn trusted_program(word: &str) -> Option<&str> {
         ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/"];
     let name =
         DIRECTORIES.iter().find_map(|directory| word.strip_prefix(directory)).unwrap_or(word);
-    (!name.contains(['/', '\\'])).then_some(name)
+    (!name.contains(['/', '\\', UNKNOWN])).then_some(name)
 }
 
 #[cfg(test)]

@@ -209,9 +209,9 @@ fn limits_end_in_an_opaque_reading() {
 
 #[test]
 fn words_that_need_no_splitting_stay_whole() {
-    let reading = read_argv(["ls", "$(rm x)", "a b"]);
+    let reading = read_argv(["ls", "$(rm x)", "a b"], &Facts::default());
     assert_eq!(reading.opaque, None);
     assert_eq!(reading.commands[0].argv.len(), 3);
-    assert_eq!(read_argv(["bash", "-lc", "a; b"]).commands.len(), 2);
-    assert!(read_argv(["ls", "\u{1b}"]).opaque.is_some());
+    assert_eq!(read_argv(["bash", "-lc", "a; b"], &Facts::default()).commands.len(), 2);
+    assert!(read_argv(["ls", "\u{1b}"], &Facts::default()).opaque.is_some());
 }

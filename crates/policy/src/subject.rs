@@ -2,12 +2,14 @@
 //!
 //! Everything is taken from the action's input, nothing from the agent's own words about it.
 
+use std::rc::Rc;
+
 use banister_events::activity::{Action, ActionKind};
 use serde_json::Value;
 
 use crate::evaluate::Request;
 use crate::path::{Names, Surroundings, has_unseen_pieces, pieces};
-use crate::shell::{self, Reading, Simple};
+use crate::shell::{self, Facts, Reading, Simple};
 use crate::tools::{Class, Tools};
 
 /// How deep, and how many values of, an input is looked at.
@@ -15,7 +17,7 @@ const MAX_DEPTH: usize = 16;
 const MAX_VALUES: usize = 10_000;
 /// The argument that is a list of commands; under any other name a list is one command, already split.
 const LIST: &str = "commands";
-/// The most directories a text may change to.
+/// The most directories that are looked at where it is not known which of them counts.
 const MAX_DIRECTORIES: usize = 16;
 /// The most paths, each from each directory, that the words of a text may spell.
 const MAX_PATHS: usize = 4_096;
@@ -32,8 +34,12 @@ pub(crate) struct Subject<'a> {
     pub(crate) reading: Reading,
     /// The shell texts themselves.
     pub(crate) texts: Vec<&'a str>,
+    /// Where the action starts.
+    start: Names,
     /// Every directory a command may run in: that of the action, and those it changes to.
     pub(crate) directories: Vec<Names>,
+    /// The directories of each command, in the order of the reading.
+    places: Vec<Rc<Vec<Names>>>,
     /// The files a file tool names.
     pub(crate) paths: Vec<Names>,
     /// Every string that may be a path, whatever the tool.
@@ -53,7 +59,9 @@ impl<'a> Subject<'a> {
             tool: &action.tool,
             server: action.server.as_deref(),
             class: class(tools, action),
-            directories: vec![around.project.clone()],
+            start: around.project.clone(),
+            directories: Vec::new(),
+            places: Vec::new(),
             around,
             reading: Reading::default(),
             texts: Vec::new(),
@@ -101,6 +109,16 @@ impl<'a> Subject<'a> {
             keys.into_iter()
                 .find_map(|key| action.input.as_ref()?.get(&key).map(|value| (key, value)))
         };
+        if let Some((_, directory)) = field(&names.directory) {
+            match directory {
+                Value::String(directory) if directory.is_empty() => {}
+                Value::Null => {}
+                Value::String(directory) => {
+                    self.start = self.around.resolve(directory, &self.around.project);
+                }
+                _ => self.note("its directory is not a text"),
+            }
+        }
         let arguments = action.input.as_ref().and_then(|input| input.get("args"));
         let split = match (field(&names.command), arguments) {
             // A program with its arguments, already split.
@@ -128,17 +146,6 @@ impl<'a> Subject<'a> {
         if field(&names.environment).is_some_and(|(_, value)| !is_empty(value)) {
             self.note("it sets environment variables");
         }
-        if let Some((_, directory)) = field(&names.directory) {
-            match directory {
-                Value::String(directory) if directory.is_empty() => {}
-                Value::Null => {}
-                Value::String(directory) => {
-                    let start = self.around.resolve(directory, &self.around.project);
-                    self.directories = vec![start];
-                }
-                _ => self.note("its directory is not a text"),
-            }
-        }
         if tools.is_unread(self.tool) {
             self.note("the language of this shell is not read");
         }
@@ -148,7 +155,7 @@ impl<'a> Subject<'a> {
         let Some(words) = words.into_iter().collect::<Option<Vec<&str>>>() else {
             return self.note("its command has a word that is not a text");
         };
-        let reading = shell::read_argv(words.iter().copied());
+        let reading = self.with_facts(|facts| shell::read_argv(words.iter().copied(), facts));
         self.texts.extend(words);
         self.merge(reading);
     }
@@ -160,12 +167,30 @@ impl<'a> Subject<'a> {
             match serde_json::from_str::<Vec<String>>(text) {
                 Ok(commands) if *key == LIST => {
                     for command in commands {
-                        self.merge(shell::read(&command));
+                        let reading = self.with_facts(|facts| shell::read_at(&command, facts));
+                        self.merge(reading);
                     }
                 }
-                _ => self.merge(shell::read(text)),
+                _ => {
+                    let reading = self.with_facts(|facts| shell::read_at(text, facts));
+                    self.merge(reading);
+                }
             }
         }
+    }
+
+    fn with_facts(&self, read: impl FnOnce(&Facts<'_>) -> Reading) -> Reading {
+        let text = |names: &Names| {
+            let known = !names.iter().any(|name| name.contains(shell::UNKNOWN));
+            known.then(|| format!("/{}", names.join("/")))
+        };
+        let (directory, home) = (text(&self.start), text(&self.around.home));
+        read(&Facts { directory: directory.as_deref(), home: home.as_deref() })
+    }
+
+    /// The directories a command may run in.
+    pub(crate) fn places(&self, command: usize) -> &[Names] {
+        self.places.get(command).map_or(self.directories.as_slice(), |places| places.as_slice())
     }
 
     fn merge(&mut self, reading: Reading) {
@@ -233,34 +258,31 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Adds every directory a command changes to, from every directory it may start in.
+    /// Works out the directories of every command.
     fn follow_directories(&mut self) {
-        let mut directories = std::mem::take(&mut self.directories);
+        let mut last: Option<(Rc<Vec<String>>, Rc<Vec<Names>>)> = None;
+        self.directories = vec![self.start.clone()];
         for simple in &self.reading.commands {
-            if !matches!(simple.program().as_str(), "cd" | "pushd" | "chdir") {
+            if let Some((texts, names)) = &last
+                && Rc::ptr_eq(texts, &simple.directories)
+            {
+                self.places.push(Rc::clone(names));
                 continue;
             }
-            let target = simple
-                .arguments()
+            let names: Vec<Names> = simple
+                .directories
                 .iter()
-                .map(|word| word.text.as_str())
-                .find(|word| !word.starts_with('-'))
-                .unwrap_or("~");
-            let reached: Vec<Names> = directories
-                .iter()
-                .map(|directory| self.around.resolve(target, directory))
+                .map(|text| self.around.resolve(text, &self.start))
                 .collect();
-            for directory in reached {
-                if !directories.contains(&directory) {
-                    directories.push(directory);
+            for directory in &names {
+                if !self.directories.contains(directory) && self.directories.len() < MAX_DIRECTORIES {
+                    self.directories.push(directory.clone());
                 }
             }
-            if directories.len() > MAX_DIRECTORIES {
-                self.opaque.get_or_insert_with(|| "it changes its directory too often".to_owned());
-                break;
-            }
+            let names = Rc::new(names);
+            self.places.push(Rc::clone(&names));
+            last = Some((Rc::clone(&simple.directories), names));
         }
-        self.directories = directories;
     }
 }
 
