@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::clock::Clock;
-use crate::keys::Guest;
 use crate::pipeline::Incoming;
 use crate::{Gateway, Settings, serve};
 
@@ -276,9 +275,9 @@ async fn tell(gateway: &Arc<Gateway>, hook: &str, fields: Value) -> String {
 }
 
 /// A run of a session, asked for with the person's key.
-fn a_run(session: &str, outlet: Outlet) -> Attached {
-    let guest =
-        Guest { key: "person".to_owned(), scopes: vec![Scope::Watch, Scope::Answer], csrf: None };
+fn a_run(gateway: &Gateway, session: &str, outlet: Outlet) -> Attached {
+    let key = std::fs::read_to_string(gateway.keys.file("person.key")).unwrap();
+    let guest = gateway.keys.guest(&key).unwrap();
     let (session, writer) = (session.to_owned(), Writer::new("t", "r"));
     Attached { session, writer, outlet, resumed: Vec::new(), guest }
 }
@@ -295,7 +294,7 @@ async fn a_turn_that_ends_ends_the_run_and_a_gateway_that_stops_fails_it() {
             let (_dir, gateway, session) = at_work().await;
             let (outlet, mut body) = Outlet::new(encoding);
             let stop = CancellationToken::new();
-            let attached = Arc::clone(&gateway).attach(a_run(&session, outlet), stop.clone());
+            let attached = Arc::clone(&gateway).attach(a_run(&gateway, &session, outlet), stop.clone());
             let attached = gateway.tasks.spawn(attached);
             let mut bytes = piece(&mut body).await.to_vec();
             if stops {
@@ -320,7 +319,7 @@ async fn a_run_whose_task_is_aborted_has_an_end() {
     let (_dir, gateway, session) = at_work().await;
     let (outlet, mut body) = Outlet::new(Encoding::Sse);
     let stop = CancellationToken::new();
-    let attached = Arc::clone(&gateway).attach(a_run(&session, outlet), stop);
+    let attached = Arc::clone(&gateway).attach(a_run(&gateway, &session, outlet), stop);
     let attached = gateway.tasks.spawn(attached);
     let mut bytes = piece(&mut body).await.to_vec();
     attached.abort();
@@ -336,7 +335,7 @@ async fn a_quiet_run_says_that_it_is_there_where_it_has_a_way_to() {
     for encoding in BOTH {
         let (outlet, mut body) = Outlet::new(encoding);
         let stop = CancellationToken::new();
-        let attached = Arc::clone(&gateway).attach(a_run(&session, outlet), stop.clone());
+        let attached = Arc::clone(&gateway).attach(a_run(&gateway, &session, outlet), stop.clone());
         let attached = gateway.tasks.spawn(attached);
         piece(&mut body).await;
         let next = tokio::time::timeout(Duration::from_mins(1), piece(&mut body)).await;

@@ -126,7 +126,7 @@ async fn an_ask_that_comes_up_while_somebody_is_attached_shows_and_ends_the_run(
     let house = House::open().await;
     let (outlet, mut body) = Outlet::new(Encoding::Sse);
     let stop = CancellationToken::new();
-    let run = a_run(&house.session, outlet);
+    let run = a_run(&house.gateway, &house.session, outlet);
     let attached = house.gateway.tasks.spawn(Arc::clone(&house.gateway).attach(run, stop));
     let mut bytes = piece(&mut body).await.to_vec();
     let decided = house.ask("toolu_1").await;
