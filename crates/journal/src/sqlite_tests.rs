@@ -112,3 +112,21 @@ fn the_settings_that_durability_rests_on_are_in_force() {
         connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
 }
+
+#[test]
+fn a_journal_at_rest_is_read_as_it_lies_whatever_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a b?c#d%20é.db");
+    drop(Journal::open(&path).unwrap());
+    assert!(is_at_rest(&path));
+    let connection = open_at_rest(&path).unwrap();
+    newest(&connection, &path).unwrap();
+    connection.execute_batch("DELETE FROM meta").unwrap_err();
+    // What is in its log would be left out: then it does not lie at rest.
+    let mut log = OsString::from(&path);
+    log.push("-wal");
+    fs::write(&log, b"").unwrap();
+    assert!(is_at_rest(&path));
+    fs::write(&log, b"x").unwrap();
+    assert!(!is_at_rest(&path));
+}

@@ -8,7 +8,7 @@ use banister_journal::{
 };
 use proptest::prelude::*;
 
-use crate::support::{Place, at, change, draft, indexed, key, recorded, wait, words};
+use crate::support::{Place, at, change, draft, hold, indexed, key, recorded, wait, words};
 
 fn older_than(seconds: i64) -> Retention {
     Retention { before: Some(at(seconds)), ..Retention::default() }
@@ -207,8 +207,6 @@ fn writers_go_on_while_much_is_pruned() {
 
 #[test]
 fn whatever_is_pruned_in_whatever_order_verifies_and_keeps_what_it_should() {
-    let mut config = ProptestConfig::default();
-    (config.cases, config.failure_persistence) = ((config.cases / 250).max(8), None);
     // Appends to a session at a time (not in order), prunings by age or size with one session kept, reopening.
     let step = prop_oneof![
         6 => (0_u8..4, 0_i64..100).prop_map(|(session, time)| (0, session, time)),
@@ -216,8 +214,8 @@ fn whatever_is_pruned_in_whatever_order_verifies_and_keeps_what_it_should() {
         1 => (0_u8..4, Just(0)).prop_map(|(keep, _)| (2, keep, 0)),
         1 => Just((3, 0, 0)),
     ];
-    proptest!(config, |(steps in proptest::collection::vec(step, 1..40))| {
-        let place = Place::new();
+    hold(4, &proptest::collection::vec(step, 1..40), |steps| {
+        let place = Place::in_memory();
         let mut journal = place.open();
         let mut model: Vec<(u64, String, i64)> = Vec::new();
         for (what, session, number) in steps {
@@ -225,20 +223,32 @@ fn whatever_is_pruned_in_whatever_order_verifies_and_keeps_what_it_should() {
             let keep = HashSet::from([session.clone()]);
             match what {
                 0 => {
-                    let record = recorded(&journal, vec![Draft { time: at(number), ..draft(&session, "x") }]).remove(0);
+                    let record = recorded(
+                        &journal,
+                        vec![Draft { time: at(number), ..draft(&session, "x") }],
+                    )
+                    .remove(0);
                     model.push((record.position, session, number));
                 }
                 1 => {
-                    wait(journal.prune(Retention { keep, ..older_than(number) }, &key(), at(500))).unwrap();
+                    wait(journal.prune(Retention { keep, ..older_than(number) }, &key(), at(500)))
+                        .unwrap();
                     let mut blocked = HashSet::from([session]);
                     model.retain(|(_, session, time)| {
                         let stays = blocked.contains(session) || *time >= number;
-                        if stays { blocked.insert(session.clone()); }
+                        if stays {
+                            blocked.insert(session.clone());
+                        }
                         stays
                     });
                 }
                 2 => {
-                    wait(journal.prune(Retention { keep, bytes: Some(0), before: None }, &key(), at(500))).unwrap();
+                    wait(journal.prune(
+                        Retention { keep, bytes: Some(0), before: None },
+                        &key(),
+                        at(500),
+                    ))
+                    .unwrap();
                     model.retain(|(_, of, _)| *of == session);
                 }
                 _ => {
@@ -246,11 +256,13 @@ fn whatever_is_pruned_in_whatever_order_verifies_and_keeps_what_it_should() {
                     journal = place.open();
                 }
             }
-            let left: Vec<_> = journal.after(0, 999).unwrap().iter().map(|record| record.position).collect();
+            let left: Vec<_> =
+                journal.after(0, 999).unwrap().iter().map(|record| record.position).collect();
             let expected: Vec<_> = model.iter().map(|record| record.0).collect();
             prop_assert_eq!(left, expected);
         }
         let report = verify(&place);
         prop_assert!(report.is_clean(), "{:?}", report);
+        Ok(())
     });
 }

@@ -5,7 +5,7 @@ use banister_journal::{
 };
 use proptest::prelude::*;
 
-use crate::support::{Place, at, draft, indexed, recorded, wait, words};
+use crate::support::{Place, at, draft, hold, indexed, recorded, wait, words};
 
 /// One record for each text, and the text leads to it.
 fn filled(texts: &[&str]) -> (Place, Journal) {
@@ -233,47 +233,63 @@ fn no_text_is_an_error_and_whole_words_find_what_they_are_in() {
 
 #[test]
 fn pages_together_are_the_whole_without_gap_or_repetition() {
-    let mut config = ProptestConfig::default();
-    (config.cases, config.failure_persistence) = (config.cases / 4, None);
-    let place = Place::new();
+    let place = Place::in_memory();
     let journal = place.open();
     // Which of three words each text has, and in which session it is.
     let texts = proptest::collection::vec((1_u8..8, 0_u8..3), 1..40);
-    proptest!(config, |(texts in texts, limit in 1_usize..9, word in 0_u8..3, by_rank: bool, session in proptest::option::of(0_u8..3))| {
-        wait(journal.clear_index()).unwrap();
-        let names = ["alpha", "beta", "gamma"];
-        let drafts = texts.iter().map(|(_, session)| draft(&session.to_string(), "x"));
-        let records = recorded(&journal, drafts.collect::<Vec<_>>());
-        let mut rows = Vec::new();
-        for ((mask, session), record) in texts.iter().zip(&records) {
-            let said: Vec<_> = (0..3).filter(|bit| mask & (1 << bit) != 0).map(|bit| names[bit]).collect();
-            rows.push((indexed(record, &said.join(" ")), *mask, *session));
-        }
-        wait(journal.index(rows.iter().map(|row| row.0.clone()).collect(), Durability::Written)).unwrap();
-        let order = if by_rank { Order::Relevance } else { Order::Newest };
-        let mut query = Query {
-            order, limit, session: session.map(|session| session.to_string()), ..words(names[usize::from(word)])
-        };
-        let mut found = Vec::new();
-        loop {
-            let page = journal.search(&query).unwrap();
-            prop_assert!(page.hits.len() <= limit);
-            prop_assert!(page.next.is_none() || page.hits.len() == limit);
-            found.extend(page.hits.into_iter().map(|hit| (hit.session, hit.seq)));
-            let Some(next) = page.next else { break };
-            query.after = Some(next);
-        }
-        let expected: Vec<_> = rows
-            .iter()
-            .rev()
-            .filter(|(_, mask, of)| mask & (1 << word) != 0 && session.is_none_or(|session| session == *of))
-            .map(|(row, ..)| (row.session.clone(), row.seq))
-            .collect();
-        if by_rank {
-            prop_assert_eq!(found.len(), expected.len());
-            prop_assert_eq!(found.into_iter().collect::<HashSet<_>>(), expected.into_iter().collect());
-        } else {
-            prop_assert_eq!(found, expected);
-        }
-    });
+    let session = proptest::option::of(0_u8..3);
+    hold(
+        4,
+        &(texts, 1_usize..9, 0_u8..3, any::<bool>(), session),
+        |(texts, limit, word, by_rank, session)| {
+            wait(journal.clear_index()).unwrap();
+            let names = ["alpha", "beta", "gamma"];
+            let drafts = texts.iter().map(|(_, session)| draft(&session.to_string(), "x"));
+            let records = recorded(&journal, drafts.collect::<Vec<_>>());
+            let mut rows = Vec::new();
+            for ((mask, session), record) in texts.iter().zip(&records) {
+                let said: Vec<_> =
+                    (0..3).filter(|bit| mask & (1 << bit) != 0).map(|bit| names[bit]).collect();
+                rows.push((indexed(record, &said.join(" ")), *mask, *session));
+            }
+            wait(
+                journal.index(rows.iter().map(|row| row.0.clone()).collect(), Durability::Written),
+            )
+            .unwrap();
+            let order = if by_rank { Order::Relevance } else { Order::Newest };
+            let mut query = Query {
+                order,
+                limit,
+                session: session.map(|session| session.to_string()),
+                ..words(names[usize::from(word)])
+            };
+            let mut found = Vec::new();
+            loop {
+                let page = journal.search(&query).unwrap();
+                prop_assert!(page.hits.len() <= limit);
+                prop_assert!(page.next.is_none() || page.hits.len() == limit);
+                found.extend(page.hits.into_iter().map(|hit| (hit.session, hit.seq)));
+                let Some(next) = page.next else { break };
+                query.after = Some(next);
+            }
+            let expected: Vec<_> = rows
+                .iter()
+                .rev()
+                .filter(|(_, mask, of)| {
+                    mask & (1 << word) != 0 && session.is_none_or(|session| session == *of)
+                })
+                .map(|(row, ..)| (row.session.clone(), row.seq))
+                .collect();
+            if by_rank {
+                prop_assert_eq!(found.len(), expected.len());
+                prop_assert_eq!(
+                    found.into_iter().collect::<HashSet<_>>(),
+                    expected.into_iter().collect()
+                );
+            } else {
+                prop_assert_eq!(found, expected);
+            }
+            Ok(())
+        },
+    );
 }

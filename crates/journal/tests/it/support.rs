@@ -7,6 +7,8 @@ use banister_journal::{
     SigningKey, Source,
 };
 use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::{ProptestConfig, Strategy};
+use proptest::test_runner::{TestCaseResult, TestRunner};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -19,6 +21,12 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// In memory, where there is such a place: for what is tried so often that waiting for a disk would be all it does.
+    pub(crate) fn in_memory() -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self { folder: folder.unwrap() }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -98,6 +106,19 @@ pub(crate) fn indexed(record: &Record, text: &str) -> Indexed {
 
 pub(crate) fn words(text: &str) -> Query {
     Query { text: text.to_owned(), limit: 100, ..Query::default() }
+}
+
+/// Tries a property on one in so many of the usual cases. `proptest!` would take their number from the environment again.
+pub(crate) fn hold<S: Strategy>(
+    one_in: u32,
+    strategy: &S,
+    test: impl Fn(S::Value) -> TestCaseResult,
+) {
+    let mut config = ProptestConfig::default();
+    (config.cases, config.failure_persistence) = ((config.cases / one_in).max(8), None);
+    if let Err(error) = TestRunner::new(config).run(strategy, test) {
+        panic!("{error}");
+    }
 }
 
 /// Always the same key.
