@@ -11,8 +11,10 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
-use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, RETRY_AFTER};
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::header::{
+    AUTHORIZATION, CACHE_CONTROL, COOKIE, HOST, ORIGIN, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -144,12 +146,20 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
 
 async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let since = Instant::now();
-    let response = match shared.door.refuse(request.uri(), request.headers()) {
+    let mut response = match shared.door.refuse(request.uri(), request.headers()) {
         None => next.run(request).await,
         Some(reason) => Problem::new(StatusCode::FORBIDDEN, "foreign", reason)
             .remedy("open the gateway under the address it printed, without a proxy in between")
             .into_response(),
     };
+    // What is told here is for who asked: nothing keeps it, guesses at it or embeds it.
+    for (name, value) in [
+        (CACHE_CONTROL, "no-store"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
     shared.gateway.metrics.request(response.status().as_u16(), since.elapsed());
     response
 }
