@@ -24,6 +24,8 @@ usage: cargo xtask CHORE
   bench hook [--runs N]      measure the hook against its peers; writes target/bench.json
   bench check [--runs N]     measure the checker against its peers; writes target/bench.json
   bench translate [--runs N] measure translations against checking; writes target/bench.json
+  bench ingest [--runs N]    measure durable ingest against SQLite alone, and search; writes target/bench.json
+  bench fanout [--runs N]    measure delivery to 1,000 who listen against Node; writes target/bench.json
   agui follow|protobuf|repair
                              our side of AG-UI for scripts: JSON lines on stdin, JSON lines on stdout";
 
@@ -39,17 +41,17 @@ fn main() -> ExitCode {
             Some(done) => done,
             None => return usage(),
         },
-        ["bench", "hook"] => bench::hook(bench::RUNS),
-        ["bench", "check"] => bench::check(bench::RUNS),
-        ["bench", "translate"] => bench::translate(bench::RUNS),
-        ["bench", which @ ("hook" | "check" | "translate"), "--runs", runs] => {
-            match (*which, runs.parse()) {
-                ("hook", Ok(runs @ 1..=100_000)) => bench::hook(runs),
-                ("translate", Ok(runs @ 1..=100_000)) => bench::translate(runs),
-                (_, Ok(runs @ 1..=100_000)) => bench::check(runs),
-                _ => return usage(),
-            }
-        }
+        ["bench", which @ .., "--runs", runs] => match runs.parse() {
+            Ok(runs @ 1..=100_000) => match benches(which, Some(runs)) {
+                Some(done) => done,
+                None => return usage(),
+            },
+            _ => return usage(),
+        },
+        ["bench", which @ ..] => match benches(which, None) {
+            Some(done) => done,
+            None => return usage(),
+        },
         _ => return usage(),
     };
     match done {
@@ -59,6 +61,24 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs benches one after another; `None` where one is not known.
+fn benches(which: &[&str], runs: Option<usize>) -> Option<anyhow::Result<()>> {
+    type Bench = (fn(usize) -> anyhow::Result<()>, usize);
+    let known = |name: &&str| -> Option<Bench> {
+        Some(match *name {
+            "hook" => (bench::hook, bench::RUNS),
+            "check" => (bench::check, bench::RUNS),
+            "translate" => (bench::translate, bench::RUNS),
+            "ingest" => (bench::ingest, bench::FEW_RUNS),
+            "fanout" => (bench::fanout, bench::FEW_RUNS),
+            _ => return None,
+        })
+    };
+    let chosen: Vec<Bench> = which.iter().map(known).collect::<Option<_>>()?;
+    let run = |(bench, usual): Bench| bench(runs.unwrap_or(usual));
+    (!chosen.is_empty()).then(|| chosen.into_iter().try_for_each(run))
 }
 
 fn usage() -> ExitCode {

@@ -6,7 +6,6 @@
 //! memory is that of the real program on a real file.
 
 use std::hint::black_box;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -18,10 +17,10 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::stats::Runs;
-use super::{now, target};
+use super::now;
 
 mod agui;
-mod corpus;
+pub(super) mod corpus;
 mod follow;
 mod lengths;
 mod memory;
@@ -53,7 +52,7 @@ const LIBRARY: &str = "crate ag-ui";
 
 pub(crate) fn check(runs: usize) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
-        return optimized(runs);
+        return super::optimized("check", runs);
     }
     let (large, events) = corpus::recording(Protocol::Aaep, AAEP_BYTES, 0)?;
     let (other, other_events) = corpus::recording(Protocol::Aep, AEP_BYTES, 0)?;
@@ -108,14 +107,6 @@ pub(crate) fn check(runs: usize) -> anyhow::Result<()> {
     crate::tell("bench: a recording of 1 GB");
     let memory = memory::measure()?;
     report::report(rows, &lengths, memory.as_ref())
-}
-
-/// Builds this program as users get it, and lets that measure.
-fn optimized(runs: usize) -> anyhow::Result<()> {
-    crate::tell("bench: building (release)");
-    crate::run(crate::cargo()?.args(["build", "--quiet", "--release", "-p", "xtask"]))?;
-    let program = target()?.join("release/xtask");
-    crate::run(Command::new(program).args(["bench", "check", "--runs", &runs.to_string()]))
 }
 
 /// One thing that is measured.

@@ -66,6 +66,11 @@ impl Gateway {
         bail!("the gateway did not begin to listen within ten seconds");
     }
 
+    /// The number of its process.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Puts another hook where agents find it.
     pub(super) fn install(&self, hook: &Path) -> anyhow::Result<PathBuf> {
         let place = self.data.join("hook/banister-hook");

@@ -327,7 +327,7 @@ impl Session {
 }
 
 /// Several sessions at a time, line by line, until there are at least this many bytes.
-pub(super) fn recording(
+pub(in crate::bench) fn recording(
     protocol: Protocol,
     bytes: usize,
     first: u64,

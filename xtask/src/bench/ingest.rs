@@ -1,0 +1,194 @@
+//! Durable HTTP ingest against SQLite alone: the same rows into the same tables, in groups of the same size.
+//!
+//! Ours goes through a real gateway over loopback: framing, every rule of the protocol, sessions, ids known again, the
+//! hash chain, the journal, a receipt for each event. The peer is in this process and has nothing to do but to insert
+//! rows that are ready, with the same settings of SQLite. Both commit with `synchronous=FULL`.
+//!
+//! With one connection a commit is one batch, on both sides. With four, the gateway commits what waits, up to four
+//! batches at once; so does the peer, always four.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use banister_events::event::Protocol;
+use rusqlite::types::Value as Cell;
+use rusqlite::{Connection, OpenFlags, params_from_iter};
+use serde_json::{Value, json};
+
+use super::gateway::Gateway;
+use super::push::{BATCH, Load};
+use super::stats::Runs;
+use super::{fresh, merge, now, search, target};
+
+/// How much is pushed in one run.
+const BYTES: usize = 16 << 20;
+const AT_ONCE: [usize; 2] = [1, 4];
+const GOAL: f64 = 0.7;
+/// As the journal has it.
+const SETTINGS: &str = "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+    PRAGMA secure_delete = ON; PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4096;
+    PRAGMA journal_size_limit = 67108864;";
+
+/// One comparison.
+struct Pair {
+    name: String,
+    at_once: usize,
+    events: u64,
+    ours: Runs,
+    peer: Runs,
+}
+
+pub(crate) fn ingest(runs: usize) -> anyhow::Result<()> {
+    if cfg!(debug_assertions) {
+        return super::optimized("ingest", runs);
+    }
+    let folder = fresh("bench-ingest")?;
+    crate::tell("bench: building the gateway (release)");
+    crate::run(crate::cargo()?.args(["build", "--quiet", "--release", "-p", "banister"]))?;
+    let banister = target()?.join("release/banister");
+    let loads = [("AEP", Protocol::Aep), ("AAEP", Protocol::Aaep)]
+        .map(|(name, protocol)| Ok::<_, anyhow::Error>((name, Load::new(protocol, BYTES, 0)?)));
+    let mut pairs = Vec::new();
+    for load in loads {
+        let (name, load) = load?;
+        for at_once in AT_ONCE {
+            let mut pair = Pair {
+                name: name.to_owned(),
+                at_once,
+                events: load.events,
+                ours: Runs::default(),
+                peer: Runs::default(),
+            };
+            crate::tell(&format!("bench: {name}, {at_once} at once, {runs} runs of each"));
+            // The first round warms up.
+            for round in 0..=runs {
+                let data = folder.join(format!("{name}-{at_once}-{round}"));
+                let (ours, peer) = once(&banister, &data, &load, at_once)?;
+                if round > 0 {
+                    pair.ours.add(ours);
+                    pair.peer.add(peer);
+                }
+                std::fs::remove_dir_all(&data)?;
+            }
+            pairs.push(pair);
+        }
+    }
+    let found = search::measure(&folder)?;
+    std::fs::remove_dir_all(&folder)?;
+    report(&pairs, found)
+}
+
+fn once(
+    banister: &Path,
+    data: &Path,
+    load: &Load,
+    at_once: usize,
+) -> anyhow::Result<(Duration, Duration)> {
+    std::fs::create_dir_all(data)?;
+    let gateway = Gateway::start(banister, data)?;
+    let ours = load.push(&gateway.address, &gateway.key, at_once)?;
+    drop(gateway);
+    let rows = Rows::read(&data.join("journal.db"))?;
+    ensure!(rows.records.len() as u64 == load.events, "{} rows were written", rows.records.len());
+    let peer = rows.write(&data.join("peer.db"), BATCH * at_once)?;
+    Ok((ours, peer))
+}
+
+/// What the gateway has written.
+struct Rows {
+    schema: Vec<String>,
+    /// Table, its columns, its rows.
+    records: Vec<Vec<Cell>>,
+    insert: String,
+    session: usize,
+}
+
+impl Rows {
+    fn read(path: &PathBuf) -> anyhow::Result<Self> {
+        let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        // Tables of the index are made by the index itself.
+        let mut schema = file.prepare(
+            "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'passage_words_%'
+             AND name NOT LIKE 'sqlite_%' ORDER BY rowid",
+        )?;
+        let schema = schema.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let mut statement = file.prepare("SELECT * FROM record ORDER BY position")?;
+        let columns: Vec<String> =
+            statement.column_names().into_iter().map(str::to_owned).collect();
+        let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
+        let insert = format!(
+            "INSERT INTO record ({}) VALUES ({})",
+            columns.join(", "),
+            places.join(", ")
+        );
+        let session = columns.iter().position(|name| name == "session");
+        let count = columns.len();
+        let row = |row: &rusqlite::Row<'_>| (0..count).map(|at| row.get(at)).collect();
+        let records = statement.query_map([], row)?.collect::<Result<_, _>>()?;
+        Ok(Self { schema, records, insert, session: session.context("records have a session")? })
+    }
+
+    /// Writes the same into an empty file, so many records a commit.
+    fn write(&self, path: &Path, group: usize) -> anyhow::Result<Duration> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut file = Connection::open_with_flags(path, flags)?;
+        file.execute_batch(SETTINGS)?;
+        for table in &self.schema {
+            file.execute_batch(table)?;
+        }
+        let began = now();
+        for records in self.records.chunks(group) {
+            let commit = file.transaction()?;
+            let mut insert = commit.prepare_cached(&self.insert)?;
+            let mut heads = std::collections::BTreeMap::new();
+            for record in records {
+                insert.execute(params_from_iter(record))?;
+                if let Some(Cell::Text(session)) = record.get(self.session) {
+                    heads.insert(session.as_str(), record);
+                }
+            }
+            drop(insert);
+            // Where each session stands now.
+            for (session, record) in heads {
+                let cells = (record.first(), record.get(2), record.get(3));
+                commit
+                    .prepare_cached(
+                        "INSERT INTO session (session, agent, protocol, first, last, position, seq, hash)
+                         VALUES (?1, 'harbour', 'bench', ?4, ?4, ?2, ?3, randomblob(32))
+                         ON CONFLICT (session) DO UPDATE SET last = excluded.last,
+                         position = excluded.position, seq = excluded.seq, hash = excluded.hash",
+                    )?
+                    .execute((session, cells.0, cells.1, cells.2))?;
+            }
+            commit.commit()?;
+        }
+        Ok(began.elapsed())
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+fn report(pairs: &[Pair], found: Vec<search::Found>) -> anyhow::Result<()> {
+    crate::say(&format!("\nDurable ingest in batches of {BATCH}, events per second by the median:\n"));
+    crate::say(&format!("{:<24} {:>12} {:>12} {:>8}", "", "banister", "rusqlite", "ratio"));
+    let mut rows = Vec::new();
+    for Pair { name, at_once, events, ours, peer } in pairs {
+        let rate = |runs: &Runs| *events as f64 / runs.median().as_secs_f64().max(f64::EPSILON);
+        let ratio = peer.times(ours);
+        let met = ratio >= GOAL;
+        let verdict = if met { "met" } else { "MISSED" };
+        let title = format!("{name}, {at_once} connection(s)");
+        crate::say(&format!(
+            "{title:<24} {:>12.0} {:>12.0} {ratio:>7.2}x   (goal: at least {GOAL} x, {verdict})",
+            rate(ours),
+            rate(peer)
+        ));
+        rows.push(json!({
+            "protocol": name, "connections": at_once, "events": events, "runs": ours.count(),
+            "per_second": rate(ours), "peer_per_second": rate(peer),
+            "ratio": ratio, "goal": GOAL, "met": met,
+        }));
+    }
+    let found: Vec<Value> = search::report(&found);
+    merge("ingest", json!({ "batch": BATCH, "rows": rows, "search": found }))
+}

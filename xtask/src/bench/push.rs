@@ -1,0 +1,105 @@
+//! Batches on their way into a gateway, over connections that stay open.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use banister_events::event::Protocol;
+
+use super::check::corpus;
+use super::now;
+
+/// How many events a batch has.
+pub(super) const BATCH: usize = 256;
+
+/// Events in batches, one a line.
+#[derive(Debug)]
+pub(super) struct Load {
+    pub(super) path: &'static str,
+    pub(super) batches: Vec<String>,
+    pub(super) events: u64,
+}
+
+impl Load {
+    /// At least `bytes` of conformant sessions, numbered from `first`.
+    pub(super) fn new(protocol: Protocol, bytes: usize, first: u64) -> anyhow::Result<Self> {
+        let (text, events) = corpus::recording(protocol, bytes, first)?;
+        let lines: Vec<&str> = text.lines().collect();
+        let batches = lines.chunks(BATCH).map(|lines| lines.join("\n")).collect();
+        let path = if protocol == Protocol::Aep { "/aep/v0.1/events" } else { "/aaep/v1/events" };
+        Ok(Self { path, batches, events })
+    }
+
+    /// Pushes everything over so many connections; each sends its next batch when the one before is acknowledged.
+    pub(super) fn push(&self, address: &str, key: &str, at_once: usize) -> anyhow::Result<Duration> {
+        let mut clients = Vec::new();
+        for _ in 0..at_once {
+            clients.push(Client::connect(address, key)?);
+        }
+        let began = now();
+        std::thread::scope(|scope| {
+            let work: Vec<_> = clients
+                .into_iter()
+                .enumerate()
+                .map(|(number, mut client)| {
+                    scope.spawn(move || {
+                        let mine = self.batches.iter().skip(number).step_by(at_once);
+                        mine.map(|batch| client.push(self.path, batch)).collect()
+                    })
+                })
+                .collect();
+            let done = |work: std::thread::ScopedJoinHandle<'_, anyhow::Result<()>>| {
+                work.join().map_err(|_| anyhow::anyhow!("a pusher broke off"))?
+            };
+            work.into_iter().try_for_each(done)
+        })?;
+        Ok(began.elapsed())
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Client {
+    stream: BufReader<TcpStream>,
+    head: String,
+}
+
+impl Client {
+    pub(super) fn connect(address: &str, key: &str) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(address).with_context(|| address.to_owned())?;
+        stream.set_nodelay(true)?;
+        let head = format!("Host: {address}\r\nAuthorization: Bearer {key}");
+        Ok(Self { stream: BufReader::new(stream), head })
+    }
+
+    /// Sends lines and waits until they are acknowledged.
+    pub(super) fn push(&mut self, path: &str, lines: &str) -> anyhow::Result<()> {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\n{}\r\nContent-Type: application/x-ndjson\r\nContent-Length: {}\r\n\r\n{lines}",
+            self.head,
+            lines.len(),
+        );
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let mut line = String::new();
+        self.stream.read_line(&mut line)?;
+        ensure!(line.starts_with("HTTP/1.1 200 "), "the server answered {line:?}");
+        let mut length = 0;
+        loop {
+            line.clear();
+            self.stream.read_line(&mut line)?;
+            let field = line.trim_end().to_ascii_lowercase();
+            if field.is_empty() {
+                break;
+            }
+            if let Some(value) = field.strip_prefix("content-length:") {
+                length = value.trim().parse()?;
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body)?;
+        let refused = body.windows(9).any(|word| word == b"\"refused\"");
+        ensure!(!refused, "an event was refused: {}", String::from_utf8_lossy(&body));
+        Ok(())
+    }
+}
