@@ -1,7 +1,7 @@
 // A real gateway for scripts: started in a directory of its own below the target directory, ended by its own handle.
 
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -58,15 +58,21 @@ export function run(program, words, { input = '', env = process.env } = {}) {
   });
 }
 
-/** Starts a gateway and waits until it listens. */
-export async function start(name) {
+/** Starts a gateway and waits until it listens; with a `config.toml` of its own, where one is given. */
+export async function start(name, { config } = {}) {
   const parent = path.join(target, 'tests');
   mkdirSync(parent, { recursive: true });
   const dir = mkdtempSync(path.join(parent, `${name}-`));
   const data = path.join(dir, 'data');
   // The person's own rules and settings must not decide what a test sees.
   const env = { PATH: process.env.PATH, HOME: path.join(dir, 'home'), TZ: 'UTC' };
-  const child = spawn(banister, ['serve', '--data', data, '--listen', '127.0.0.1:0'], {
+  const words = ['serve', '--data', data, '--listen', '127.0.0.1:0'];
+  if (config) {
+    const file = path.join(dir, 'config.toml');
+    writeFileSync(file, config);
+    words.push('--config', file);
+  }
+  const child = spawn(banister, words, {
     env,
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -33,7 +33,7 @@ use self::window::{Around, Measure, Place, Window};
 use crate::failure::{FAILED, GOOD, REFUSED, USAGE};
 use crate::{env, rules};
 
-mod excerpt;
+pub(crate) mod excerpt;
 mod exchange;
 pub(crate) mod framing;
 mod human;

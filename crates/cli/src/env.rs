@@ -1,4 +1,4 @@
-//! Every environment variable Banister reads, and nowhere else. Hooks read none: an agent can set them.
+//! Every environment variable Banister reads, and nowhere else; the configuration can name more, for secrets. Hooks read none: an agent can set them.
 
 use std::path::PathBuf;
 
@@ -20,14 +20,16 @@ pub(crate) const NO_COLOR: Variable = Variable("NO_COLOR");
 /// The kind of terminal; `dumb` ones know no escape sequences.
 pub(crate) const TERM: Variable = Variable("TERM");
 
+/// The value of a variable that the configuration names, if it is text and not empty.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+pub(crate) fn named(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 impl Variable {
     /// Its value, if it has one that is text and not empty.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that reads the environment"
-    )]
     pub(crate) fn get(&self) -> Option<String> {
-        std::env::var(self.0).ok().filter(|value| !value.is_empty())
+        named(self.0)
     }
 
     /// Its value as an absolute path: XDG says that others are to be ignored.

@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 mod agents;
 mod answer;
 mod check;
+mod config;
 mod demo;
 mod env;
 mod failure;

@@ -1,20 +1,14 @@
 //! Where things are: the data directory, and in it what a running gateway tells the other commands.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use banister_client::{Client, Endpoint};
-use banister_gateway::ingest::Pushing;
-use banister_gateway::keep::Keeping;
 use banister_gateway::keys::Keys;
-use banister_journal::Level;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use crate::config::Config;
 use crate::env;
 use crate::failure::Failure;
 
@@ -102,68 +96,6 @@ impl Running {
     pub(crate) fn write(&self, dir: &Path) -> anyhow::Result<()> {
         let text = serde_json::to_vec_pretty(self)?;
         Ok(banister_gateway::keys::private_file(&dir.join(Self::FILE), &text)?)
-    }
-}
-
-/// What `config.toml` may say. A flag wins over it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Config {
-    pub(crate) listen: Option<SocketAddr>,
-    pub(crate) data: Option<PathBuf>,
-    pub(crate) policy: Option<PathBuf>,
-    #[serde(default)]
-    pub(crate) sync_allow: bool,
-    /// After how many minutes without an event a turn is over; 0 for never.
-    pub(crate) idle_minutes: Option<u32>,
-    #[serde(default)]
-    pub(crate) push: Pushing,
-    #[serde(default)]
-    pub(crate) journal: JournalConfig,
-}
-
-/// What `config.toml` may say about the journal.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct JournalConfig {
-    /// How much is kept: `full`, `redacted`, `metadata` or `none`.
-    capture: Option<Level>,
-    /// The same, agent by agent.
-    #[serde(default)]
-    capture_of: BTreeMap<String, Level>,
-    /// After how many days records go.
-    retain_days: Option<NonZeroU32>,
-    /// Above how many megabytes the oldest records go.
-    retain_megabytes: Option<NonZeroU32>,
-    /// How often the journal is signed.
-    checkpoint_minutes: Option<NonZeroU32>,
-}
-
-impl JournalConfig {
-    pub(crate) fn keeping(&self) -> Keeping {
-        let usual = Keeping::default();
-        let minutes = |number: NonZeroU32| Duration::from_mins(number.get().into());
-        Keeping {
-            level: self.capture.unwrap_or(usual.level),
-            levels: self.capture_of.clone(),
-            age: self.retain_days.map(|days| Duration::from_hours(24 * u64::from(days.get()))),
-            bytes: self.retain_megabytes.map(|number| u64::from(number.get()) * 1_000_000),
-            sign_every: self.checkpoint_minutes.map_or(usual.sign_every, minutes),
-            ..usual
-        }
-    }
-}
-
-impl Config {
-    /// The file that was named, else the usual one if it is there.
-    pub(crate) fn read(named: Option<&Path>) -> anyhow::Result<Self> {
-        let usual = config_dir().map(|dir| dir.join("config.toml")).filter(|path| path.exists());
-        let Some(path) = named.map(Path::to_owned).or(usual) else {
-            return Ok(Self::default());
-        };
-        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        toml::from_str(&text)
-            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())).into())
     }
 }
 

@@ -15,9 +15,10 @@ use banister_hook::{Conf, Section};
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::config::Config;
 use crate::env;
 use crate::failure::{Failure, GOOD};
-use crate::place::{Config, Place, Running, config_dir, socket};
+use crate::place::{Place, Running, config_dir, socket};
 use crate::print;
 
 /// Where the gateway listens unless it is told otherwise.
@@ -42,6 +43,7 @@ pub(crate) struct ServeArgs {
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
     let config = Config::read(args.config.as_deref())?;
+    let upstreams = config.upstreams()?;
     let place = Place { data: args.place.data.clone().or(config.data) };
     let default = LISTEN.parse().context("the default address")?;
     let listen = args.listen.or(config.listen).unwrap_or(default);
@@ -54,6 +56,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
     if let Some(minutes) = config.idle_minutes {
         settings.idle = (minutes > 0).then(|| Duration::from_mins(minutes.into()));
     }
+    settings.upstreams = upstreams;
     // An agent that could edit these would write its own rules.
     settings.own.extend(args.config.iter().chain([&socket]).flat_map(|path| both_names(path)));
     logging("info");

@@ -3,6 +3,7 @@
 //! An open ask shows at once as a card. The run ends over it only when nothing else of the turn is open; what follows
 //! the answer is the next run. A key that is revoked, and a gateway that stops, end the run with the reason.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +61,8 @@ pub(crate) struct Attached {
     pub(crate) outlet: Outlet,
     /// What became of the answers it came with.
     pub(crate) resumed: Vec<Value>,
+    /// What the client said it has.
+    pub(crate) input: Value,
     /// Who asked.
     pub(crate) guest: Guest,
 }
@@ -80,6 +83,34 @@ impl From<Error> for Untold {
     fn from(error: Error) -> Self {
         Self::Unread(error)
     }
+}
+
+/// What a client has to drop before it is told all messages, so that it has them in this order: it keeps those it has
+/// where they are, and appends the others. None where that is right already. `has` is what it sent, which never has
+/// cards; where all cards of the thread are among the messages, those go as well.
+pub(crate) fn dropping(messages: &[Value], has: &HashSet<&str>, all_cards: bool) -> Option<Value> {
+    let word = |message: &'_ Value, name: &str| {
+        message.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let is_card = |message: &Value| word(message, "role") == "activity";
+    let sent = |message: &Value| has.contains(word(message, "id").as_str());
+    let missing = messages.iter().position(|it| !is_card(it) && !sent(it))?;
+    let kept = messages.iter().rposition(|it| if is_card(it) { all_cards } else { sent(it) })?;
+    if kept < missing || !messages.iter().any(sent) {
+        return None;
+    }
+    let owned = if all_cards { Value::Null } else { json!([]) };
+    Some(json!({
+        "type": "MESSAGES_SNAPSHOT",
+        "messages": messages.get(..missing).unwrap_or_default(),
+        "metadata": { "@ag-ui/client": { "authoritativeActivityTypes": owned } },
+    }))
+}
+
+/// The ids of the messages that an input has.
+pub(crate) fn sent(input: &Value) -> HashSet<&str> {
+    let messages = input.get("messages").and_then(Value::as_array);
+    messages.into_iter().flatten().filter_map(|message| message.get("id")?.as_str()).collect()
 }
 
 /// The silence of a run, which does not last: proxies cut what says nothing.
@@ -148,7 +179,7 @@ impl Gateway {
     }
 
     async fn tell(&self, run: &mut Attached) -> Result<(), Untold> {
-        let Attached { session, writer, outlet, resumed, .. } = run;
+        let Attached { session, writer, outlet, resumed, input, .. } = run;
         let mut bell = self.hub.bell();
         let end = *bell.borrow_and_update();
         let mut projection = Projection::new(Arc::clone(&self.agents));
@@ -167,6 +198,12 @@ impl Gateway {
             }
         }
         let mut events = writer.begin(&history);
+        let restated = |event: &Value| event.get("messages")?.as_array().cloned();
+        if let Some(messages) = events.get(1).and_then(restated)
+            && let Some(first) = dropping(&messages, &sent(input), true)
+        {
+            events.insert(1, first);
+        }
         if !resumed.is_empty() {
             let told = json!({ "type": "CUSTOM", "name": RESUMED, "value": resumed });
             events.insert(events.len().min(1), told);

@@ -124,6 +124,7 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
         .route("/aep/v0.1/decide", post(push::decide))
         .route("/agui/threads/{thread}/events", post(push::agui))
         .route("/agui/sessions/{session}", post(agui::run))
+        .route("/agui/upstreams/{name}", post(agui::upstream::run))
         .route("/api/inbox", get(api::inbox))
         .route("/api/asks/{ask}/answer", post(api::answer))
         .route("/api/sessions", get(api::sessions))

@@ -22,11 +22,13 @@
 //! | [`subscriptions`] | what AAEP subscribers agreed on, and their streams |
 //! | [`manifest`] | what the gateway says about itself, signed |
 //! | [`suite`] | doors and a scripted agent for AAEP's conformance suite |
+//! | [`upstream`] | AG-UI agents that run through the gateway |
 //! | [`spool`] | what hooks kept while there was no gateway |
 //! | [`metrics`] | what is counted |
 //! | [`rate`] | how much one key may ask for |
 //! | [`clock`] | where time comes from |
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -61,6 +63,7 @@ mod simulation;
 pub mod spool;
 pub mod subscriptions;
 pub mod suite;
+pub mod upstream;
 
 pub use error::Error;
 
@@ -76,6 +79,7 @@ use metrics::Metrics;
 use rate::Rates;
 use subscriptions::Subscriptions;
 use suite::Suite;
+use upstream::{Upstream, Upstreams};
 
 /// What a gateway needs to know to start.
 #[derive(Debug, Clone)]
@@ -96,6 +100,8 @@ pub struct Settings {
     pub push: Pushing,
     /// How long an agent may be silent before its turn is over; for ever where nothing is said.
     pub idle: Option<Duration>,
+    /// The AG-UI agents that run through the gateway, by their names.
+    pub upstreams: BTreeMap<String, Upstream>,
 }
 
 impl Settings {
@@ -110,6 +116,7 @@ impl Settings {
             keeping: Keeping::default(),
             push: Pushing::default(),
             idle: Some(idle::USUAL),
+            upstreams: BTreeMap::new(),
         }
     }
 }
@@ -135,6 +142,7 @@ pub struct Gateway {
     pub(crate) clock: Clock,
     /// The sessions that events are pushed to.
     pub(crate) lanes: Lanes,
+    pub(crate) upstreams: Upstreams,
     pub(crate) rates: Rates,
     pub(crate) metrics: Metrics,
     /// Files and directories nothing an agent does may touch.
@@ -175,6 +183,7 @@ impl Gateway {
         let mut own = settings.own.clone();
         own.push(settings.data.clone());
         let rates = Rates::new(settings.push.rate);
+        let upstreams = Upstreams::new(settings.upstreams.clone());
         Ok(Arc::new(Self {
             settings,
             agents,
@@ -191,6 +200,7 @@ impl Gateway {
             suite: OnceLock::new(),
             clock,
             lanes: Lanes::default(),
+            upstreams,
             rates,
             metrics: Metrics::default(),
             own,

@@ -1,4 +1,5 @@
-//! The server's half of AG-UI: a session as a run, at `POST /agui/sessions/{session}`.
+//! The server's half of AG-UI: a session as a run, at `POST /agui/sessions/{session}`; agents that run through the
+//! gateway are in [`upstream`].
 //!
 //! A request that cannot be served is refused before the run begins; from then on whatever goes wrong is said within the
 //! stream. Everything leaves through an [`Outlet`], which holds our own writer to the protocol: an event that a client
@@ -19,6 +20,7 @@ use banister_events::agui::input::enforced;
 use banister_events::agui::write::Writer;
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
+use banister_events::frame::sse;
 use banister_events::limits;
 use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY};
@@ -33,6 +35,7 @@ use crate::deliver::Gone;
 use crate::keys::Scope;
 
 mod resume;
+pub(super) mod upstream;
 
 pub(super) async fn run(
     State(shared): State<Shared>,
@@ -53,7 +56,7 @@ pub(super) async fn run(
     let writer = Writer::new(word(&input, "threadId"), word(&input, "runId"));
     let (outlet, body) = Outlet::new(encoding);
     let gateway = Arc::clone(&shared.gateway);
-    let run = Attached { session, writer, outlet, resumed, guest };
+    let run = Attached { session, writer, outlet, resumed, input, guest };
     shared.gateway.tasks.spawn(gateway.attach(run, shared.stop));
     Ok(stream(encoding, body))
 }
@@ -160,6 +163,52 @@ impl Outlet {
             return Ok(());
         }
         self.out.send(Bytes::from(frames)).await.map_err(|_| Gone)
+    }
+
+    /// Passes events on that were verified elsewhere, one run after another.
+    pub(crate) async fn pass(&mut self, events: &[Bytes]) -> Result<(), Gone> {
+        match self.frames(events) {
+            Some(frames) if frames.is_empty() => Ok(()),
+            Some(frames) => self.out.send(Bytes::from(frames)).await.map_err(|_| Gone),
+            None => Err(Gone),
+        }
+    }
+
+    /// Passes the last events on, which end the stream.
+    pub(crate) fn pass_last(&mut self, events: &[Bytes]) -> Result<(), Gone> {
+        let frames = self.frames(events).ok_or(Gone)?;
+        if self.out.is_closed() {
+            return Err(Gone);
+        }
+        self.end(frames);
+        Ok(())
+    }
+
+    /// Events in their frames; none where one cannot be encoded, which fails the run.
+    fn frames(&mut self, events: &[Bytes]) -> Option<Vec<u8>> {
+        let mut frames = Vec::new();
+        for event in events {
+            let framed = match self.encoding {
+                Encoding::Sse => {
+                    // As it is: nothing that passes is written anew.
+                    let data = &String::from_utf8_lossy(event);
+                    sse::write(&mut frames, &sse::Outgoing { id: None, event: None, data });
+                    Ok(())
+                }
+                Encoding::Protobuf => serde_json::from_slice::<Value>(event)
+                    .map_err(|error| error.to_string())
+                    .and_then(|event| {
+                        encoding::frame(self.encoding, &event, &mut frames)
+                            .map_err(|error| error.to_string())
+                    }),
+            };
+            if let Err(reason) = framed {
+                tracing::warn!(%reason, "An event has no binary form.");
+                self.end_with(frames, "encoding", "an event of this run has no binary form");
+                return None;
+            }
+        }
+        Some(frames)
     }
 
     /// Ends a run that has not ended: it failed.

@@ -279,7 +279,7 @@ fn a_run(gateway: &Gateway, session: &str, outlet: Outlet) -> Attached {
     let key = std::fs::read_to_string(gateway.keys.file("person.key")).unwrap();
     let guest = gateway.keys.guest(&key).unwrap();
     let (session, writer) = (session.to_owned(), Writer::new("t", "r"));
-    Attached { session, writer, outlet, resumed: Vec::new(), guest }
+    Attached { session, writer, outlet, resumed: Vec::new(), input: json!({}), guest }
 }
 
 /// Reads a body until something is in it.

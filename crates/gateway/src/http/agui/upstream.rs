@@ -1,0 +1,166 @@
+//! `POST /agui/upstreams/{name}`: a configured agent, run through the gateway.
+//!
+//! A request that cannot be served is refused before the run begins; from then on whatever goes wrong is said within the
+//! stream. A client that leaves does not end the run: who comes back is told what it missed.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use banister_events::limits;
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{Outlet, asked, negotiate, stream};
+use crate::attach::Quiet;
+use crate::deliver::Gone;
+use crate::http::body::whole;
+use crate::http::{Problem, Shared};
+use crate::keys::{Guest, Scope};
+use crate::upstream::{Failure, Live, Place, Upstream, Wanted};
+
+/// How many events may be told before a reader is waited for.
+const AT_ONCE: usize = 64;
+
+pub(in crate::http) async fn run(
+    State(shared): State<Shared>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let guest = shared.admit(request.method(), request.headers(), Scope::Watch)?;
+    if !guest.may(Scope::Emit) && !guest.may(Scope::Answer) {
+        let message = "this key may only watch, and a run is more than that";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "scope", message)
+            .remedy("use a key that may watch and emit, or watch and answer"));
+    }
+    let upstream = shared.gateway.upstreams.configured.get(&name).cloned().ok_or_else(|| {
+        let message = format!("no upstream is called {name}");
+        Problem::new(StatusCode::NOT_FOUND, "upstream", message)
+            .remedy("name it in config.toml under [upstreams], and start the gateway again")
+    })?;
+    let encoding = negotiate(request.headers());
+    let body = whole(request.into_body(), limits::MESSAGE_BYTES).await?;
+    let input = asked(&body)?;
+    let resumes = input.get("resume").and_then(Value::as_array).is_some_and(|it| !it.is_empty());
+    if resumes && !guest.may(Scope::Answer) {
+        let message = "this key may not answer, and resume does";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "scope", message)
+            .remedy("resume with a key that carries the scope answer"));
+    }
+    let keep_alive = upstream.keep_alive;
+    let (live, again) = match shared.gateway.upstreams.place(&name, &input) {
+        Place::Join(live) => (live, true),
+        Place::Start(live, before) => {
+            let run = (Arc::clone(&live), before);
+            begin(&shared, (name, upstream), run, (body, input.clone())).await?;
+            (live, false)
+        }
+        Place::Busy => {
+            let message = "somebody listens to another run of this thread";
+            return Err(Problem::new(StatusCode::CONFLICT, "busy", message)
+                .remedy("wait for its end, or run without a new message to listen as well")
+                .retry_in(5));
+        }
+        Place::Full => {
+            let message = "too many runs are under way";
+            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "full", message)
+                .remedy("try again when one of them is over")
+                .retry_in(10));
+        }
+    };
+    let (outlet, fed) = Outlet::new(encoding);
+    let quiet = Quiet::of(&outlet, keep_alive);
+    let hearing = Hearing { live, outlet, quiet, input: again.then_some(input) };
+    shared.gateway.tasks.spawn(hear(shared.clone(), guest, hearing));
+    Ok(stream(encoding, fed))
+}
+
+/// Begins a run, which goes on by itself.
+async fn begin(
+    shared: &Shared,
+    (name, upstream): (String, Upstream),
+    (live, before): (Arc<Live>, Option<Arc<Live>>),
+    (body, input): (Bytes, Value),
+) -> Result<(), Problem> {
+    let (begun, answer) = oneshot::channel();
+    let wanted = Wanted { name, upstream, body, input, live, before };
+    let gateway = Arc::clone(&shared.gateway);
+    shared.gateway.tasks.spawn(gateway.conduct(wanted, shared.stop.clone(), begun));
+    match answer.await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(failure)) => {
+            let status = match failure {
+                Failure::Silent => StatusCode::GATEWAY_TIMEOUT,
+                Failure::CalledOff => StatusCode::SERVICE_UNAVAILABLE,
+                _ => StatusCode::BAD_GATEWAY,
+            };
+            Err(Problem::new(status, "upstream", failure.to_string())
+                .remedy("see whether the agent runs where config.toml says, and takes this input"))
+        }
+        Err(gone) => Err(Problem::internal(&gone)),
+    }
+}
+
+/// Somebody who listens to a run.
+struct Hearing {
+    live: Arc<Live>,
+    outlet: Outlet,
+    quiet: Quiet,
+    /// What it came back with, where it came back.
+    input: Option<Value>,
+}
+
+/// Tells a run to one client, until it is over, its key is revoked or the gateway stops.
+async fn hear(shared: Shared, guest: Guest, mut hearing: Hearing) {
+    let live = Arc::clone(&hearing.live);
+    let _listener = live.listen();
+    tokio::select! {
+        // Of the end that the run itself has when the gateway stops, and ours, either will do.
+        () = shared.stop.cancelled() => {
+            hearing.outlet.fail("shutdown", "the gateway stops; run again once it is back");
+        }
+        () = shared.gateway.keys.gone(&guest) => {
+            hearing.outlet.fail("revoked", "the key of this run was revoked");
+        }
+        told = hearing.tell() => if told.is_ok() {
+            live.end_heard();
+        }
+    }
+}
+
+impl Hearing {
+    async fn tell(&mut self) -> Result<(), Gone> {
+        let Self { live, outlet, quiet, input } = self;
+        let mut bell = live.bell();
+        let mut seen = 0;
+        if let Some(input) = input.take() {
+            let (events, count, over) = live.again(&input);
+            if over {
+                return outlet.pass_last(&events);
+            }
+            seen = count;
+            outlet.pass(&events).await?;
+        }
+        loop {
+            bell.borrow_and_update();
+            let (events, over) = live.after(seen);
+            seen += events.len();
+            if !events.is_empty() {
+                quiet.renew();
+            }
+            let (first, last) = match events.len().checked_sub(1) {
+                Some(at) if over => events.split_at(at),
+                _ => (events.as_slice(), [].as_slice()),
+            };
+            for piece in first.chunks(AT_ONCE) {
+                outlet.pass(piece).await?;
+            }
+            if over {
+                return outlet.pass_last(last);
+            }
+            quiet.wait(&mut bell).await?;
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! AG-UI agents that run through the gateway: called, verified, repaired, recorded, passed on.
+//!
+//! A run belongs to nobody's connection. Its events are durable before a client sees them, and it is read to its end
+//! whether somebody listens or not, within a bound on time and size; then it has an end, whatever the agent did. Who
+//! comes back to a run is told its messages and its state, then what follows: it ends with what a client has that was
+//! there all the time.
+//!
+//! What passes is what the agent sent, byte for byte, where it is right. What was changed on the way is kept beside as
+//! it came. A thread has one run at a time. After a restart of the gateway nobody comes back to a run that was cut by
+//! it: asking again is a new run.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::uri::Authority;
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use serde::Deserialize;
+use serde_json::Value;
+
+mod call;
+mod conduct;
+mod guard;
+mod live;
+
+pub(crate) use call::Failure;
+pub(crate) use conduct::Wanted;
+pub(crate) use live::Live;
+
+/// How many runs are under way at once.
+const RUNS: usize = 64;
+/// How many threads are remembered, and how many bytes of what their last runs said.
+const THREADS: usize = 1_024;
+const THREAD_BYTES: usize = 256 * 1024 * 1024;
+
+/// Where an agent listens: `http://host:port/path`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Address {
+    authority: String,
+    path: String,
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let uri: Uri = text.parse().map_err(|_| "this is no URL".to_owned())?;
+        match uri.scheme_str() {
+            Some("http") => {}
+            Some("https") => {
+                return Err("https is not spoken here; put something that speaks TLS in between, \
+                            and name its http address"
+                    .to_owned());
+            }
+            _ => return Err("a URL here begins with http://".to_owned()),
+        }
+        let host = uri.authority().ok_or_else(|| "the URL names no host".to_owned())?;
+        if host.as_str().contains('@') {
+            return Err("a URL here has no user; keys belong in headers".to_owned());
+        }
+        let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        Ok(Self { authority: with_port(host), path })
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+fn with_port(host: &Authority) -> String {
+    match host.port() {
+        Some(_) => host.to_string(),
+        None => format!("{host}:80"),
+    }
+}
+
+/// What is done about events that break the protocol.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Policy {
+    /// The nearest that a client runs clean is passed on.
+    #[default]
+    Repair,
+    /// The run ends with the rule that was broken.
+    Strict,
+    /// It is passed on as it is, and recorded with what is wrong.
+    Report,
+}
+
+/// One agent that runs through the gateway.
+#[derive(Clone)]
+pub struct Upstream {
+    /// Where it listens.
+    pub address: Address,
+    /// What is sent along with every request.
+    headers: HeaderMap,
+    /// What is done about events that break the protocol.
+    pub policy: Policy,
+    /// Whether it is asked for the binary form.
+    pub binary: bool,
+    /// How long its answer may take to begin.
+    pub start: Duration,
+    /// How long it may be silent.
+    pub idle: Duration,
+    /// How long a run may take.
+    pub longest: Duration,
+    /// How many bytes a run may have.
+    pub bytes: usize,
+    /// After how much silence clients are told that the run is still there.
+    pub keep_alive: Duration,
+}
+
+impl Upstream {
+    /// An agent, with nothing else said about it.
+    pub fn new(address: Address) -> Self {
+        Self {
+            address,
+            headers: HeaderMap::new(),
+            policy: Policy::default(),
+            binary: false,
+            start: Duration::from_secs(30),
+            idle: Duration::from_mins(5),
+            longest: Duration::from_hours(1),
+            bytes: 64_000_000,
+            keep_alive: crate::attach::KEEP_ALIVE,
+        }
+    }
+
+    /// Sends a header along with every request. Gives whether it can be one.
+    pub fn header(&mut self, name: &str, value: &str) -> bool {
+        let name = HeaderName::try_from(name);
+        let (Ok(name), Ok(mut value)) = (name, HeaderValue::try_from(value)) else { return false };
+        value.set_sensitive(true);
+        self.headers.insert(name, value);
+        true
+    }
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Headers carry keys.
+        let Self { address, policy, .. } = self;
+        f.debug_struct("Upstream")
+            .field("address", address)
+            .field("policy", policy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The configured agents, and the last run of every thread.
+#[derive(Debug, Default)]
+pub(crate) struct Upstreams {
+    pub(crate) configured: BTreeMap<String, Upstream>,
+    threads: Mutex<Threads>,
+}
+
+#[derive(Debug, Default)]
+struct Threads {
+    last: HashMap<(String, String), (Arc<Live>, u64)>,
+    touched: u64,
+}
+
+/// What becomes of a request for a run.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// It is about a run that is there.
+    Join(Arc<Live>),
+    /// It is a new run; it begins when the one before is over.
+    Start(Arc<Live>, Option<Arc<Live>>),
+    /// Somebody listens to another run of the thread.
+    Busy,
+    /// Too many are under way.
+    Full,
+}
+
+impl Upstreams {
+    pub(crate) fn new(configured: BTreeMap<String, Upstream>) -> Self {
+        Self { configured, threads: Mutex::default() }
+    }
+
+    /// Where a request belongs. A run that was asked for by the same id is the same run. So is one that is under way, or
+    /// whose end nobody heard, where the request brings nothing new.
+    pub(crate) fn place(&self, upstream: &str, input: &Value) -> Place {
+        let word = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
+        let key = (upstream.to_owned(), word("threadId").to_owned());
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.touched += 1;
+        let now = threads.touched;
+        let mut before = None;
+        if let Some((live, touched)) = threads.last.get_mut(&key) {
+            *touched = now;
+            if live.is_run(word("runId")) || live.is_due() && live.knows_all_of(input) {
+                return Place::Join(Arc::clone(live));
+            }
+            if !live.is_over() {
+                if live.is_heard() {
+                    return Place::Busy;
+                }
+                // Whoever goes on with something new does not wait for it any more.
+                live.call_off();
+                before = Some(Arc::clone(live));
+            }
+        }
+        if threads.last.values().filter(|(live, _)| !live.is_over()).count() >= RUNS {
+            return Place::Full;
+        }
+        let last = threads.last.get(&key).map(|(live, _)| live.as_ref());
+        let live = Arc::new(Live::new(input, last));
+        threads.last.insert(key, (Arc::clone(&live), now));
+        threads.forget();
+        Place::Start(live, before)
+    }
+}
+
+impl Threads {
+    /// Forgets the runs that are over, those first that nobody asked for longest, until there is room.
+    fn forget(&mut self) {
+        let mut over: Vec<(u64, (String, String), usize)> = self
+            .last
+            .iter()
+            .filter(|(_, (live, _))| live.is_over())
+            .map(|(key, (live, touched))| (*touched, key.clone(), live.bytes()))
+            .collect();
+        over.sort_unstable_by_key(|(touched, ..)| *touched);
+        let mut bytes: usize = over.iter().map(|(.., bytes)| bytes).sum();
+        for (_, key, size) in over {
+            if self.last.len() <= THREADS && bytes <= THREAD_BYTES {
+                break;
+            }
+            bytes -= size;
+            self.last.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "upstream_tests.rs"]
+mod tests;

@@ -1,0 +1,181 @@
+//! One request to an agent: a connection of its own, no redirects, bytes to messages in either form.
+
+use banister_events::agui::encoding::{Encoding, MEDIA_TYPE_PROTOBUF, MEDIA_TYPE_SSE, of_response};
+use banister_events::agui::protobuf;
+use banister_events::frame::length::Messages;
+use banister_events::frame::sse::Parser;
+use banister_events::limits::MESSAGE_BYTES;
+use banister_events::{frame, text};
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::{HeaderValue, Method, Request, Response};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use super::Upstream;
+
+/// How much of a refusal is read, and how much of it is told.
+const REFUSAL_BYTES: usize = 64 * 1024;
+const REFUSAL_WORDS: usize = 300;
+
+/// Why an agent gave no run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("the agent cannot be reached: {0}")]
+    Unreachable(std::io::Error),
+    #[error("the agent refused the run with {status}: {words}")]
+    Refused { status: u16, words: String },
+    #[error("the agent did not answer with events, but with {0}")]
+    NotEvents(String),
+    #[error("the agent did not answer in time")]
+    Silent,
+    #[error("the connection to the agent broke: {0}")]
+    Broken(#[from] hyper::Error),
+    #[error("the run was called off before it began")]
+    CalledOff,
+}
+
+/// A run as it arrives.
+#[derive(Debug)]
+pub(super) struct Arriving {
+    body: Incoming,
+    /// Moves the bytes; it ends with this.
+    _connection: JoinSet<()>,
+    decoder: Decoder,
+}
+
+/// A message, or why it could not be cut out.
+pub(super) type Message = Result<Bytes, frame::Error>;
+
+impl Upstream {
+    /// Asks for a run, and waits until its answer begins.
+    pub(super) async fn call(&self, body: Bytes) -> Result<Arriving, Failure> {
+        let stream =
+            TcpStream::connect(&self.address.authority).await.map_err(Failure::Unreachable)?;
+        // Where that cannot be set, small requests leave later.
+        stream.set_nodelay(true).ok();
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        let mut driver = JoinSet::new();
+        driver.spawn(async move {
+            // What breaks the connection is told to whoever reads the body.
+            connection.await.ok();
+        });
+        let response = sender.send_request(self.request(body)).await?;
+        // A redirect is a refusal: agents are where the configuration says.
+        if !response.status().is_success() {
+            let status = response.status().as_u16();
+            return Err(Failure::Refused { status, words: words(response).await });
+        }
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let Some(encoding) = of_response(kind) else {
+            let kind = kind.map_or("nothing".to_owned(), text::one_line);
+            return Err(Failure::NotEvents(text::shorten(&kind, REFUSAL_WORDS).into_owned()));
+        };
+        let decoder = match encoding {
+            Encoding::Sse => Decoder::Sse(Box::new(Parser::new(MESSAGE_BYTES))),
+            Encoding::Protobuf => Decoder::Protobuf(Messages::new(MESSAGE_BYTES)),
+        };
+        Ok(Arriving { body: response.into_body(), _connection: driver, decoder })
+    }
+
+    fn request(&self, body: Bytes) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        if let Ok(path) = self.address.path.parse() {
+            *request.uri_mut() = path;
+        }
+        let headers = request.headers_mut();
+        headers.extend(self.headers.clone());
+        if let Ok(host) = HeaderValue::try_from(&self.address.authority) {
+            headers.insert(HOST, host);
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        // The binary form is what answers whoever admits it at all: it is named only where it is wanted.
+        let accept = if self.binary { MEDIA_TYPE_PROTOBUF } else { MEDIA_TYPE_SSE };
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        request
+    }
+}
+
+impl Arriving {
+    /// The messages of the next piece, and its size; none when nothing more comes.
+    pub(super) async fn next(&mut self) -> Option<Result<(Vec<Message>, usize), hyper::Error>> {
+        let piece = match self.body.frame().await? {
+            Ok(frame) => frame.into_data().unwrap_or_default(),
+            Err(error) => return Some(Err(error)),
+        };
+        let mut messages = Vec::new();
+        let mut rest = piece.as_ref();
+        while let Some(message) = self.decoder.read(&mut rest) {
+            messages.extend(message.transpose());
+        }
+        Some(Ok((messages, piece.len())))
+    }
+
+    /// What is left when nothing more comes: an event whose frame was not closed, or half of one.
+    pub(super) fn end(&mut self) -> Option<Message> {
+        match &mut self.decoder {
+            Decoder::Sse(parser) => {
+                let (_, told) = parser.end()?;
+                Some(told.map(|message| message.data.clone()).and_then(|data| {
+                    let whole = serde_json::from_str::<IgnoredAny>(&data).is_ok();
+                    let half = frame::Error::Truncated { missing: 0 };
+                    if whole { Ok(Bytes::from(data)) } else { Err(half) }
+                }))
+            }
+            Decoder::Protobuf(messages) => {
+                let (_, told) = messages.end()?;
+                Some(told.map(Bytes::copy_from_slice))
+            }
+        }
+    }
+}
+
+/// Bytes → events, in either form.
+#[derive(Debug)]
+enum Decoder {
+    Sse(Box<Parser>),
+    Protobuf(Messages),
+}
+
+impl Decoder {
+    /// The next message of a piece; one that only a later version knows is empty.
+    fn read(&mut self, rest: &mut &[u8]) -> Option<Result<Option<Bytes>, frame::Error>> {
+        match self {
+            Self::Sse(parser) => {
+                let (_, told) = parser.read(rest)?;
+                Some(told.map(|message| Some(Bytes::from(message.data.clone()))))
+            }
+            Self::Protobuf(messages) => {
+                let (_, told) = messages.read(rest)?;
+                Some(told.and_then(|message| match protobuf::decode(message) {
+                    Ok(event) => Ok(event.map(|event| Bytes::from(event.to_string()))),
+                    Err(_) => Err(frame::Error::Binary),
+                }))
+            }
+        }
+    }
+}
+
+/// One line of what a refusal says.
+async fn words(response: Response<Incoming>) -> String {
+    let status = response.status();
+    let body = Limited::new(response.into_body(), REFUSAL_BYTES).collect().await;
+    let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let value: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let said = ["message", "detail", "error", "title"].into_iter().find_map(|name| {
+        value.pointer(&format!("/error/{name}")).or_else(|| value.get(name))?.as_str()
+    });
+    let said = said.map_or_else(|| String::from_utf8_lossy(&body).into_owned(), str::to_owned);
+    let line = said.lines().next().unwrap_or_default().trim();
+    if line.is_empty() {
+        return status.canonical_reason().unwrap_or("no reason given").to_lowercase();
+    }
+    text::shorten(&text::redact(&text::one_line(line)), REFUSAL_WORDS).into_owned()
+}

@@ -1,0 +1,342 @@
+//! One run as its clients hear it: every event in memory until it is over, and what they make together.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use banister_events::agui::follow::Follower;
+use banister_events::agui::reduce::{Message, Reducer};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::attach::{dropping, sent};
+
+/// One run of a thread.
+#[derive(Debug)]
+pub(crate) struct Live {
+    told: Mutex<Told>,
+    /// Rings when something was told.
+    bell: watch::Sender<()>,
+    listeners: AtomicUsize,
+    pub(super) called_off: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Told {
+    /// The runs that this is: as it was asked for, and as the agent calls it.
+    runs: HashSet<String>,
+    /// Messages and state, as far as the events have come.
+    follower: Follower,
+    /// All that was told; empty once it is over and somebody heard its end.
+    events: Vec<Bytes>,
+    bytes: usize,
+    /// The last run's start, and its ends.
+    start: Option<Bytes>,
+    ends: Vec<Bytes>,
+    open: Open,
+    over: bool,
+    heard: bool,
+    /// Whether every card of the thread is known here. Clients do not send theirs.
+    all_cards: bool,
+}
+
+impl Live {
+    /// A run of which nothing was told yet, after the run before.
+    pub(super) fn new(input: &Value, before: Option<&Self>) -> Self {
+        let messages = input.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
+        let is_new = |message: &Value| {
+            let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+            !matches!(role, "assistant" | "tool" | "reasoning")
+        };
+        let all_cards =
+            messages.iter().all(is_new) || before.is_some_and(|before| before.lock().all_cards);
+        let messages = match before {
+            Some(before) => with_cards(messages, before.lock().follower.reducer()),
+            None => messages,
+        };
+        let state = input.get("state").filter(|state| !state.is_null()).cloned();
+        let reducer = Reducer::with(messages, state.unwrap_or_else(|| Value::Object(Map::new())));
+        let run = input.get("runId").and_then(Value::as_str).unwrap_or_default();
+        let told = Told {
+            runs: HashSet::from([run.to_owned()]),
+            follower: Follower::new(reducer),
+            events: Vec::new(),
+            bytes: 0,
+            start: None,
+            ends: Vec::new(),
+            open: Open::default(),
+            over: false,
+            heard: false,
+            all_cards,
+        };
+        Self {
+            told: Mutex::new(told),
+            bell: watch::Sender::new(()),
+            listeners: AtomicUsize::new(0),
+            called_off: CancellationToken::new(),
+        }
+    }
+
+    /// Tells events that are history by now.
+    pub(super) fn tell(&self, events: Vec<Bytes>, over: bool) {
+        let mut told = self.lock();
+        for event in events {
+            told.take(event);
+        }
+        told.over |= over;
+        drop(told);
+        self.bell.send_replace(());
+    }
+
+    /// The events after the first `seen`, and whether they are the last.
+    pub(crate) fn after(&self, seen: usize) -> (Vec<Bytes>, bool) {
+        let told = self.lock();
+        (told.events.iter().skip(seen).cloned().collect(), told.over)
+    }
+
+    /// What somebody is told who comes back with these messages, how many events that stands for, and whether it is all.
+    pub(crate) fn again(&self, input: &Value) -> (Vec<Bytes>, usize, bool) {
+        let told = self.lock();
+        (told.again(input), told.events.len(), told.over)
+    }
+
+    /// Somebody heard the end.
+    pub(crate) fn end_heard(&self) {
+        self.lock().heard = true;
+    }
+
+    pub(crate) fn bell(&self) -> watch::Receiver<()> {
+        self.bell.subscribe()
+    }
+
+    /// Counts somebody who listens, until that is dropped.
+    pub(crate) fn listen(&self) -> Listener<'_> {
+        self.listeners.fetch_add(1, Ordering::SeqCst);
+        Listener(self)
+    }
+
+    /// Whether anybody listens.
+    pub(super) fn is_heard(&self) -> bool {
+        self.listeners.load(Ordering::SeqCst) > 0
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.lock().over
+    }
+
+    /// Whether somebody may still wait for it: it is under way, or nobody heard its end.
+    pub(super) fn is_due(&self) -> bool {
+        let told = self.lock();
+        !told.over || !told.heard
+    }
+
+    /// Whether it is the run with this id.
+    pub(super) fn is_run(&self, id: &str) -> bool {
+        self.lock().runs.contains(id)
+    }
+
+    /// Whether an input says nothing that this run does not have.
+    pub(super) fn knows_all_of(&self, input: &Value) -> bool {
+        if input.get("resume").and_then(Value::as_array).is_some_and(|resume| !resume.is_empty()) {
+            return false;
+        }
+        let told = self.lock();
+        let known: HashSet<&str> = told.follower.reducer().messages().map(Message::id).collect();
+        let messages = input.get("messages").and_then(Value::as_array);
+        messages.into_iter().flatten().all(|message| {
+            message.get("id").and_then(Value::as_str).is_some_and(|id| known.contains(id))
+        })
+    }
+
+    /// Nobody waits for it any more.
+    pub(super) fn call_off(&self) {
+        self.called_off.cancel();
+    }
+
+    /// Comes back when it is over.
+    pub(super) async fn over(&self) {
+        let mut bell = self.bell.subscribe();
+        while !self.is_over() && bell.changed().await.is_ok() {}
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody who listens.
+#[derive(Debug)]
+pub(crate) struct Listener<'l>(&'l Live);
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        self.0.listeners.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Told {
+    fn take(&mut self, event: Bytes) {
+        self.bytes += event.len();
+        let head: Head = serde_json::from_slice(&event).unwrap_or_default();
+        match &*head.kind {
+            "RUN_STARTED" => {
+                self.start = Some(event.clone());
+                self.ends.clear();
+                self.runs.extend(head.run.clone());
+            }
+            "RUN_FINISHED" | "RUN_ERROR" => self.ends.push(event.clone()),
+            _ => {}
+        }
+        self.open.take(&head, &event);
+        // What breaks the protocol passes only where it is to pass; from there on nobody knows what it means.
+        self.follower.event(&event).ok();
+        self.events.push(event);
+    }
+
+    fn again(&self, input: &Value) -> Vec<Bytes> {
+        let Some(start) = &self.start else { return self.events.clone() };
+        let mut events = vec![start.clone()];
+        let reducer = self.follower.reducer();
+        let messages: Vec<Value> = reducer.messages().map(Message::to_value).collect();
+        let first = dropping(&messages, &sent(input), self.all_cards);
+        events.extend(first.map(|first| first.to_string().into()));
+        let owned = if self.all_cards { Value::Null } else { json!([]) };
+        let all = json!({
+            "type": "MESSAGES_SNAPSHOT",
+            "messages": messages,
+            // Where the cards of earlier runs are not known here, they stay.
+            "metadata": { "@ag-ui/client": { "authoritativeActivityTypes": owned } },
+        });
+        events.push(all.to_string().into());
+        if !reducer.state().is_null() {
+            let state = json!({ "type": "STATE_SNAPSHOT", "snapshot": reducer.state() });
+            events.push(state.to_string().into());
+        }
+        if self.ends.is_empty() {
+            events.extend(self.open.again());
+        }
+        events.extend(self.ends.iter().cloned());
+        events
+    }
+}
+
+/// The messages of an input with the cards that the client has besides, each after what it came after.
+fn with_cards(messages: Vec<Value>, before: &Reducer) -> Vec<Value> {
+    let has: HashSet<String> = messages
+        .iter()
+        .filter_map(|message| Some(message.get("id")?.as_str()?.to_owned()))
+        .collect();
+    let known: Vec<&Message> = before.messages().collect();
+    let Some(last) = known.iter().rposition(|message| has.contains(message.id())) else {
+        return messages;
+    };
+    let mut all: Vec<Value> = Vec::new();
+    let mut rest = messages.into_iter();
+    for (at, message) in known.iter().enumerate() {
+        if message.role() == "activity" {
+            all.push(message.to_value());
+        } else if has.contains(message.id()) && at <= last {
+            for next in rest.by_ref() {
+                let found = next.get("id").is_some_and(|id| id == message.id());
+                all.push(next);
+                if found {
+                    break;
+                }
+            }
+        }
+    }
+    all.extend(rest);
+    all
+}
+
+/// What is open, so that it can be opened again for who comes back.
+#[derive(Debug, Default)]
+struct Open {
+    /// Kind and name → the event that opened it, in their order.
+    started: Vec<(String, Bytes)>,
+    /// Owner → what its chunks go on with.
+    lanes: BTreeMap<Option<String>, Bytes>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(rename = "runId")]
+    run: Option<String>,
+    #[serde(rename = "messageId")]
+    message: Option<String>,
+    #[serde(rename = "toolCallId")]
+    call: Option<String>,
+    #[serde(rename = "stepName")]
+    step: Option<String>,
+    #[serde(rename = "subagentRunId")]
+    owner: Option<String>,
+}
+
+impl Open {
+    fn take(&mut self, head: &Head, event: &Bytes) {
+        let id = head.message.as_ref().or(head.call.as_ref());
+        match &*head.kind {
+            "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR" => return *self = Self::default(),
+            "TEXT_MESSAGE_CHUNK" | "TOOL_CALL_CHUNK" | "REASONING_MESSAGE_CHUNK" => {
+                if let (Some(_), Some(opener)) = (id, without_words(event)) {
+                    self.lanes.insert(head.owner.clone(), opener);
+                }
+                return;
+            }
+            "MESSAGES_SNAPSHOT" => self.lanes.clear(),
+            "RAW"
+            | "ACTIVITY_SNAPSHOT"
+            | "ACTIVITY_DELTA"
+            | "REASONING_ENCRYPTED_VALUE"
+            | "SUBAGENT_STARTED" => {}
+            _ => drop(self.lanes.remove(&head.owner)),
+        }
+        let (what, opens) = match &*head.kind {
+            "TEXT_MESSAGE_START" => ("text", true),
+            "TEXT_MESSAGE_END" => ("text", false),
+            "TOOL_CALL_START" => ("call", true),
+            "TOOL_CALL_END" => ("call", false),
+            "REASONING_START" => ("span", true),
+            "REASONING_END" => ("span", false),
+            "REASONING_MESSAGE_START" => ("reasoning", true),
+            "REASONING_MESSAGE_END" => ("reasoning", false),
+            "STEP_STARTED" => ("step", true),
+            "STEP_FINISHED" => ("step", false),
+            "SUBAGENT_STARTED" => ("subagent", true),
+            "SUBAGENT_FINISHED" | "SUBAGENT_ERROR" => ("subagent", false),
+            _ => return,
+        };
+        let name = match what {
+            "step" => format!("{:?} {:?}", head.owner, head.step),
+            "subagent" => format!("{:?}", head.owner),
+            _ => format!("{id:?}"),
+        };
+        let key = format!("{what} {name}");
+        self.started.retain(|(known, _)| *known != key);
+        if opens {
+            self.started.push((key, event.clone()));
+        }
+    }
+
+    fn again(&self) -> impl Iterator<Item = Bytes> {
+        self.started.iter().map(|(_, start)| start).chain(self.lanes.values()).cloned()
+    }
+}
+
+/// A chunk that says what it is a part of, and nothing else.
+fn without_words(chunk: &[u8]) -> Option<Bytes> {
+    let mut event: Map<String, Value> = serde_json::from_slice(chunk).ok()?;
+    event.shift_remove("delta");
+    event.shift_remove("rawEvent");
+    Some(Value::Object(event).to_string().into())
+}
