@@ -261,3 +261,30 @@ impl Gateway {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_drops_what_comes_after_something_that_it_lacks() {
+        let message = |id: &str, role: &str| json!({ "id": id, "role": role });
+        let all = [
+            message("u", "user"),
+            message("m", "assistant"),
+            message("x", "tool"),
+            message("a", "activity"),
+        ];
+        let ids = |has: &[&'static str], cards| {
+            let event = dropping(&all, &has.iter().copied().collect(), cards)?;
+            let kept = event["messages"].as_array()?.iter();
+            Some(kept.map(|it| it["id"].as_str().unwrap_or_default().to_owned()).collect())
+        };
+        let kept: Option<Vec<String>> = ids(&["u", "m"], true);
+        assert_eq!(kept, Some(vec!["u".to_owned(), "m".to_owned()]), "it may have the card");
+        assert_eq!(ids(&["u", "m"], false), None, "whose cards they are is not known");
+        assert_eq!(ids(&["u", "x"], false), Some(vec!["u".to_owned()]));
+        assert_eq!(ids(&["u", "m", "x"], true), None, "it lacks nothing");
+        assert_eq!(ids(&[], true), None, "it has nothing");
+    }
+}

@@ -164,15 +164,18 @@ impl Client {
         Self { stream, status, head, bytes, parser, comments: 0, events: Vec::new() }
     }
 
+    /// Where the head of the first chunk ends, and its size, if it is whole.
+    fn chunk(&self) -> Option<(usize, usize)> {
+        let end = self.bytes.windows(2).position(|two| two == b"\r\n")?;
+        let size = std::str::from_utf8(&self.bytes[..end]).unwrap();
+        let size = usize::from_str_radix(size, 16).unwrap();
+        (self.bytes.len() >= end + 2 + size + 2).then_some((end, size))
+    }
+
     /// Reads more; whether there was more.
     async fn read(&mut self) -> bool {
         // Chunks of HTTP are taken apart by hand.
-        while let Some(end) = self.bytes.windows(2).position(|two| two == b"\r\n") {
-            let size = std::str::from_utf8(&self.bytes[..end]).unwrap();
-            let size = usize::from_str_radix(size, 16).unwrap();
-            if self.bytes.len() < end + 2 + size + 2 {
-                break;
-            }
+        if let Some((end, size)) = self.chunk() {
             let piece: Vec<u8> = self.bytes.drain(..end + 2 + size + 2).collect();
             if size == 0 {
                 return false;
@@ -371,6 +374,44 @@ async fn who_was_cut_off_anywhere_ends_with_what_who_was_not_has() {
         assert_eq!(mind.state, never_cut.state, "{cut} {back}");
         assert_eq!(house.records().await.len(), events.len(), "nothing was run twice");
     }
+}
+
+/// A run of the thread after the first, with a card and a result that belongs before what came first.
+fn second_run() -> Vec<Value> {
+    vec![
+        json!({ "type": "RUN_STARTED", "threadId": "t", "runId": "q1", "protocolVersion": "1.0" }),
+        json!({ "type": "TOOL_CALL_START", "toolCallId": "c9", "toolCallName": "look" }),
+        json!({ "type": "TOOL_CALL_END", "toolCallId": "c9" }),
+        json!({ "type": "ACTIVITY_SNAPSHOT", "messageId": "a9", "activityType": "plan", "content": {} }),
+        json!({ "type": "TOOL_CALL_RESULT", "messageId": "x9", "toolCallId": "c9", "content": "ok" }),
+        json!({ "type": "RUN_FINISHED", "threadId": "t", "runId": "q1" }),
+    ]
+}
+
+#[tokio::test]
+async fn the_cards_of_earlier_runs_stay_where_they_are_for_who_comes_back() {
+    let mut house = House::open(|_| {}).await;
+    let mut mind = Mind::new();
+    let (client, agent) = begun(&mut house, &mind, "r1").await;
+    let first = [vec![start()], talk(), vec![finish()]].concat();
+    agent.send(Act::Send(frames(&first))).await.unwrap();
+    agent.send(Act::End).await.unwrap();
+    mind.hear(&client.whole().await);
+    mind.messages.push(json!({ "id": "u2", "role": "user", "content": "And now?" }));
+
+    let second = second_run();
+    let mut never_cut = mind.clone();
+    never_cut.hear(&second);
+    let (mut client, agent) = begun(&mut house, &mind, "q1").await;
+    agent.send(Act::Send(frames(&second[..4]))).await.unwrap();
+    client.until(4).await;
+    mind.hear(&client.events);
+    drop(client);
+    agent.send(Act::Send(frames(&second[4..]))).await.unwrap();
+    agent.send(Act::End).await.unwrap();
+    mind.hear(&house.person(&mind.input("q2")).await.whole().await);
+    assert_eq!(json!(mind.messages), json!(never_cut.messages));
+    assert_eq!(mind.messages.iter().filter(|it| it["role"] == "activity").count(), 2);
 }
 
 #[tokio::test]

@@ -188,7 +188,7 @@ impl Outlet {
     fn frames(&mut self, events: &[Bytes]) -> Option<Vec<u8>> {
         let mut frames = Vec::new();
         for event in events {
-            let framed = match self.encoding {
+            let written = match self.encoding {
                 Encoding::Sse => {
                     // As it is: nothing that passes is written anew.
                     let data = &String::from_utf8_lossy(event);
@@ -202,7 +202,7 @@ impl Outlet {
                             .map_err(|error| error.to_string())
                     }),
             };
-            if let Err(reason) = framed {
+            if let Err(reason) = written {
                 tracing::warn!(%reason, "An event has no binary form.");
                 self.end_with(frames, "encoding", "an event of this run has no binary form");
                 return None;
