@@ -20,7 +20,9 @@ pub(crate) mod arbitrary;
 mod ask;
 
 pub use action::{Action, ActionKind, Decision, Gate, Risk, Status};
-pub use ask::{Answer, Ask, AskKind, Asks, Choice, Outcome, Refusal, Reply, ResponseKind};
+pub use ask::{
+    Answer, Ask, AskKind, Asks, Choice, EXTENSION, Outcome, Refusal, Reply, ResponseKind,
+};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -217,7 +219,7 @@ pub enum What {
         action: Option<Action>,
         /// How it closed.
         outcome: Outcome,
-        /// Who closed it: `user`, `timeout`, `agent`.
+        /// Who closed it: `user`, `timeout`, `agent`, or [`EXTENSION`].
         by: String,
         /// The words that came with the answer.
         message: Option<String>,

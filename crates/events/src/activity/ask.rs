@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use super::{Action, Gate, What};
 
+/// Who closes an ask whose time is extended: it is withdrawn, and asked again.
+pub const EXTENSION: &str = "extension";
+
 /// A question somebody waits on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ask {

@@ -9,7 +9,7 @@ use super::turn::{Grant, REMEMBERED, Wait, state};
 use super::words::{Words, agent, title};
 use super::{At, Event, Facts, Fields, Writer, Written};
 use crate::activity::{
-    Action, ActionKind, Ask, AskKind, Choice, Gate, Outcome, ResponseKind, What,
+    Action, ActionKind, Ask, AskKind, Choice, EXTENSION, Gate, Outcome, ResponseKind, What,
 };
 use crate::id;
 use crate::limits::{AAEP_TERSE_CHARS, AAEP_TEXT_CHARS};
@@ -214,7 +214,7 @@ impl Writer {
 
     /// An ask was answered, expired or was withdrawn.
     pub(super) fn closed(&mut self, at: At<'_>, ask: &str, what: &What, out: &mut Vec<Written>) {
-        let What::AskClosed { action, outcome, updated_input, .. } = what else { return };
+        let What::AskClosed { action, outcome, by, updated_input, .. } = what else { return };
         let wait = self.turn.as_mut().and_then(|turn| turn.waits.remove(ask));
         let Some(wait) = wait else {
             self.notes.add(NoteKind::Dropped, ask);
@@ -224,7 +224,11 @@ impl Writer {
         let asked = wait.action.as_ref().or(action.as_ref());
         let accepted = *outcome == Outcome::Accepted;
         let tool = asked.filter(|action| told_in_words(action).is_none()).map(title);
-        let words = self.closing_words(at, *outcome, wait.confirmation, tool.as_deref());
+        let words = if by == EXTENSION {
+            self.words("aaep.extended", &[])
+        } else {
+            self.closing_words(at, *outcome, wait.confirmation, tool.as_deref())
+        };
         let facts = self.carry(|facts| facts.data("closed", what));
         let to = if accepted && wait.confirmation { state::CALLING_TOOL } else { state::THINKING };
         // Whatever was said in between, the wait is left by an explicit change of state.
@@ -232,6 +236,8 @@ impl Writer {
         self.change(at, to, Some(words.into()), facts, out);
         if accepted && wait.confirmation {
             self.allow(at, ask, &wait, updated_input.as_ref(), out);
+        } else if *outcome == Outcome::Withdrawn {
+            // Nobody said no: it may be asked again. What is held stays so until then.
         } else if let (false, Some(turn)) = (accepted, &mut self.turn) {
             for action in wait.action.iter().chain(action) {
                 turn.held.remove(&action.id);
