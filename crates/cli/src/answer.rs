@@ -1,19 +1,36 @@
-//! `banister answer`: say yes or no to what is waiting.
+//! `banister answer`: say something to what is waiting.
 
-use banister_client::{Answer, Decision, Error};
-use clap::Args;
-use serde_json::Value;
+use banister_client::{Answer, Decision, Error, Said};
+use clap::{ArgGroup, Args};
+use serde_json::{Number, Value};
 
 use crate::failure::{Failure, GOOD, REFUSED};
 use crate::place::{Place, block_on};
 use crate::print;
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("said").required(true)))]
 pub(crate) struct AnswerArgs {
     /// The ask, by its id or the beginning of it
     ask: String,
-    /// accept or reject
-    answer: String,
+    /// accept, reject, or the answer to a question in words
+    #[arg(value_name = "ANSWER", group = "said")]
+    words: Option<String>,
+    /// Yes: the same as accept, and an answer to a question that takes yes or no
+    #[arg(long, group = "said")]
+    yes: bool,
+    /// No: the same as reject, and an answer to a question that takes yes or no
+    #[arg(long, group = "said")]
+    no: bool,
+    /// One of the choices of a question
+    #[arg(long, value_name = "NAME", group = "said")]
+    choice: Option<String>,
+    /// A number
+    #[arg(long, value_name = "NUMBER", group = "said", allow_negative_numbers = true)]
+    number: Option<Number>,
+    /// The answer to a question in words, also where those are accept or reject
+    #[arg(long, value_name = "TEXT", group = "said")]
+    text: Option<String>,
     /// A word to the agent
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
@@ -24,33 +41,49 @@ pub(crate) struct AnswerArgs {
     json: bool,
 }
 
+impl AnswerArgs {
+    fn said(&self) -> Said {
+        let decision = match self.words.as_deref() {
+            Some("accept") => Some(Decision::Accept),
+            Some("reject") => Some(Decision::Reject),
+            _ if self.yes => Some(Decision::Yes),
+            _ if self.no => Some(Decision::No),
+            _ => None,
+        };
+        let number = self.number.clone().map(Said::Number);
+        let choice = self.choice.clone().map(Said::Choice);
+        let text = self.text.as_ref().or(self.words.as_ref()).cloned().unwrap_or_default();
+        decision.map(Said::Decision).or(choice).or(number).unwrap_or(Said::Text(text))
+    }
+}
+
 pub(crate) fn run(args: &AnswerArgs) -> anyhow::Result<u8> {
-    let decision = match args.answer.as_str() {
-        "accept" => Decision::Accept,
-        "reject" => Decision::Reject,
-        other => {
-            let message = format!("{other:?} is not an answer to this; say accept or reject");
-            return Err(Failure::usage(message).into());
-        }
-    };
     let client = args.place.client()?;
-    let answer = Answer { decision, message: args.message.clone() };
+    let answer = Answer { message: args.message.clone(), ..Answer::new(args.said()) };
     let answered: Result<Value, Error> =
         block_on(async { Ok(client.answer(&args.ask, &answer).await) })?;
     match answered {
         Ok(answered) if args.json => print::say(&answered.to_string()),
-        Ok(_) => print::tell(match decision {
-            Decision::Accept => "Accepted. The agent goes on.",
-            Decision::Reject => "Rejected. The agent has been told.",
+        Ok(_) => print::tell(match answer.said {
+            Said::Decision(Decision::Accept) => "Accepted. The agent goes on.",
+            Said::Decision(Decision::Reject) => "Rejected. The agent has been told.",
+            _ => "Answered. The agent has been told.",
         }),
-        Err(Error::TooLate { message }) => {
-            print::tell(&format!("Too late: {message}."));
-            return Ok(REFUSED);
-        }
-        Err(error @ (Error::NotFound { .. } | Error::Status { status: 400..=499, .. })) => {
-            return Err(Failure::refused(error.to_string()).into());
-        }
-        Err(error) => return Err(error.into()),
+        Err(error) => return refused(error),
     }
     Ok(GOOD)
+}
+
+/// What did not count: told, with an exit code of its own.
+pub(crate) fn refused(error: Error) -> anyhow::Result<u8> {
+    match error {
+        Error::TooLate { message } => {
+            print::tell(&format!("Too late: {message}."));
+            Ok(REFUSED)
+        }
+        Error::NotFound { .. } | Error::Status { status: 400..=499, .. } => {
+            Err(Failure::refused(error.to_string()).into())
+        }
+        error => Err(error.into()),
+    }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Config {
     pub(crate) sync_allow: bool,
     /// After how many minutes without an event a turn is over; 0 for never.
     pub(crate) idle_minutes: Option<u32>,
+    /// How many seconds there are to answer at first.
+    pub(crate) ask_seconds: Option<NonZeroU32>,
     #[serde(default)]
     pub(crate) push: Pushing,
     #[serde(default)]

@@ -1,12 +1,16 @@
 //! `banister inbox`: what is waiting on me.
 
+use std::io::{self, Write};
+use std::path::Path;
+
+use banister_client::OpenAsk;
 use banister_events::text;
 use clap::Args;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::failure::GOOD;
-use crate::place::{Place, block_on, data_flag};
+use crate::place::{Place, block_on, data_flag, quoted};
 use crate::print;
 
 #[derive(Debug, Args)]
@@ -38,67 +42,120 @@ pub(crate) fn run(args: &InboxArgs) -> anyhow::Result<u8> {
             many => writeln!(out, "{many} things are waiting on you.")?,
         }
         for ask in &asks {
-            let text = |pointer: &str| field(&ask.details, pointer);
             writeln!(out)?;
-            writeln!(out, "{} wants to run {}:", text("/agent"), text("/tool"))?;
-            for line in text("/subject").lines() {
-                writeln!(out, "    {line}")?;
-            }
-            let reason = text("/gate/opaque");
-            if !reason.is_empty() {
-                writeln!(out, "  Not inspectable: {reason}")?;
-            }
-            writeln!(
-                out,
-                "  Why you are asked: {} ({})",
-                text("/gate/reason"),
-                text("/gate/rule")
-            )?;
-            let safer = text("/gate/safer");
-            if !safer.is_empty() {
-                writeln!(out, "  Safer: {safer}")?;
-            }
-            let irreversible = ask.details.get("gate").and_then(|gate| gate.get("irreversible"));
-            let undo = match irreversible.and_then(Value::as_bool) {
-                Some(true) => "cannot be undone",
-                Some(false) => "can be undone",
-                None => "whether it can be undone is not known",
-            };
-            writeln!(out, "  Risk: {}, {undo}", text("/gate/risk"))?;
-            let words = text("/rationale");
-            if !words.is_empty() {
-                writeln!(out, "  The agent says: {words}")?;
-            }
-            let folder = text("/cwd");
-            if !folder.is_empty() {
-                writeln!(out, "  Folder: {folder}")?;
-            }
-            writeln!(out, "  Answer within: {}, or it is rejected", left(&text("/deadline"), now))?;
-            if ask.details.get("waiting").and_then(Value::as_bool) == Some(false) {
-                writeln!(out, "  The agent is not connected right now.")?;
-            }
-            let id = ask.id.strip_prefix("ask_").unwrap_or(&ask.id);
-            let short: String = id.chars().take(8).collect();
-            writeln!(out, "  Answer: banister answer {short} accept{place}")?;
-            writeln!(out, "      or: banister answer {short} reject{place}")?;
+            show(out, ask, now, &place)?;
         }
         Ok(GOOD)
     })
 }
 
+fn show(out: &mut dyn Write, ask: &OpenAsk, now: Timestamp, place: &str) -> io::Result<()> {
+    let text = |pointer: &str| field(&ask.details, pointer);
+    let kind = text("/kind");
+    let (title, exactly) = match kind.as_str() {
+        "clarification" => (format!("{} asks:", text("/agent")), "/question"),
+        "plan" => (format!("{} asks whether this plan is good:", text("/agent")), "/plan"),
+        "handoff" => (format!("{} hands over:", text("/agent")), "/handoff/reason"),
+        _ => (format!("{} wants to run {}:", text("/agent"), text("/tool")), "/subject"),
+    };
+    writeln!(out, "{title}")?;
+    for line in text(exactly).lines() {
+        writeln!(out, "    {line}")?;
+    }
+    let mut row = |name: &str, value: String| {
+        if value.is_empty() { Ok(()) } else { writeln!(out, "  {name}: {value}") }
+    };
+    row("Not inspectable", text("/gate/opaque"))?;
+    if ask.details.contains_key("gate") {
+        let rule = text("/gate/rule");
+        let rule = if rule.is_empty() { rule } else { format!(" ({rule})") };
+        row("Why you are asked", format!("{}{rule}", text("/gate/reason")))?;
+        row("Safer", text("/gate/safer"))?;
+        let irreversible = ask.details.get("gate").and_then(|gate| gate.get("irreversible"));
+        let undo = match irreversible.and_then(Value::as_bool) {
+            Some(true) => "cannot be undone",
+            Some(false) => "can be undone",
+            None => "whether it can be undone is not known",
+        };
+        row("Risk", format!("{}, {undo}", text("/gate/risk")))?;
+    }
+    row("The agent says", text("/rationale"))?;
+    row("The agent says", text("/words"))?;
+    row("Why it asks", text("/context"))?;
+    row("To whom", text("/handoff/target"))?;
+    row("Where", text("/handoff/uri"))?;
+    row("Folder", text("/cwd"))?;
+    let deadline = text("/deadline");
+    if !deadline.is_empty() {
+        let otherwise = match (kind.as_str(), text("/default").as_str()) {
+            ("clarification", _) => "the agent goes on without an answer",
+            (_, "accept") => "it counts as accepted, because the agent says so",
+            _ => "it is rejected",
+        };
+        row("Answer within", format!("{}, or {otherwise}", left(&deadline, now)))?;
+    }
+    let flag = |name: &str| ask.details.get(name).and_then(Value::as_bool);
+    let extendable = flag("extendable") == Some(true);
+    let limit = text("/limit");
+    if extendable {
+        row("The agent itself waits", left(&limit, now))?;
+    } else if !limit.is_empty() {
+        row("The agent itself waits", "no longer than that".to_owned())?;
+    }
+    if flag("waiting") == Some(false) && flag("pushed") != Some(true) {
+        writeln!(out, "  The agent is not connected right now.")?;
+    }
+    let id = ask.id.strip_prefix("ask_").unwrap_or(&ask.id);
+    let short: String = id.chars().take(8).collect();
+    for (index, answer) in answers(&ask.details, &kind).iter().enumerate() {
+        let word = if index == 0 { "  Answer:" } else { "      or:" };
+        writeln!(out, "{word} banister answer {short} {answer}{place}")?;
+    }
+    if extendable {
+        writeln!(out, "More time: banister extend {short}{place}")?;
+    }
+    Ok(())
+}
+
+/// What can be said to an ask, as the command line takes it.
+fn answers(details: &Map<String, Value>, kind: &str) -> Vec<String> {
+    if kind != "clarification" {
+        return vec!["accept".to_owned(), "reject".to_owned()];
+    }
+    let list = |name: &str| details.get(name).and_then(Value::as_array).into_iter().flatten();
+    let mut answers = Vec::new();
+    for way in list("takes").filter_map(Value::as_str) {
+        match way {
+            "yes_no" => answers.extend(["--yes".to_owned(), "--no".to_owned()]),
+            "multiple_choice" => {
+                for choice in list("choices") {
+                    let text = |name: &str| choice.get(name).and_then(Value::as_str);
+                    let value = text::one_line(text("value").unwrap_or_default());
+                    answers.push(format!("--choice {}", quoted(Path::new(&value))));
+                }
+            }
+            "numeric" => answers.push("--number NUMBER".to_owned()),
+            _ => answers.push("TEXT".to_owned()),
+        }
+    }
+    answers.push("reject".to_owned());
+    answers
+}
+
 /// A text of the gateway's, with nothing hidden in it. A command keeps its lines.
-fn field(details: &serde_json::Map<String, Value>, pointer: &str) -> String {
+fn field(details: &Map<String, Value>, pointer: &str) -> String {
     let mut names = pointer.split('/').skip(1);
     let first = names.next().and_then(|name| details.get(name));
     let value = names.fold(first, |value, name| value.and_then(|value| value.get(name)));
     let found = value.and_then(Value::as_str).unwrap_or_default();
     match pointer {
-        "/subject" => text::visible(found).into_owned(),
+        "/subject" | "/question" | "/plan" => text::visible(found).into_owned(),
         _ => text::one_line(found),
     }
 }
 
-fn left(deadline: &str, now: Timestamp) -> String {
+/// How long it is until then.
+pub(crate) fn left(deadline: &str, now: Timestamp) -> String {
     let Ok(deadline) = deadline.parse::<Timestamp>() else {
         return deadline.to_owned();
     };

@@ -13,6 +13,7 @@ mod check;
 mod config;
 mod demo;
 mod env;
+mod extend;
 mod failure;
 mod hook;
 mod inbox;
@@ -45,6 +46,8 @@ enum Command {
     Inbox(inbox::InboxArgs),
     /// Answer what is waiting on you
     Answer(answer::AnswerArgs),
+    /// Take more time to answer what is waiting on you
+    Extend(extend::ExtendArgs),
     /// Check a recorded or live stream against its protocol
     Check(check::CheckArgs),
     /// Turn a broken AG-UI recording into the nearest one that clients run clean
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Inbox(args) => inbox::run(&args),
         Command::Answer(args) => answer::run(&args),
+        Command::Extend(args) => extend::run(&args),
         Command::Check(args) => print::with(|out, err| check::run(&args, out, err)),
         Command::Repair(args) => print::with(|out, err| repair::run(&args, out, err)),
         Command::Translate(args) => print::with(|out, err| translate::run(&args, out, err)),

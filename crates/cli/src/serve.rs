@@ -57,6 +57,9 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
         settings.idle = (minutes > 0).then(|| Duration::from_mins(minutes.into()));
     }
     settings.upstreams = upstreams;
+    if let Some(seconds) = config.ask_seconds {
+        settings.ask_time = Duration::from_secs(seconds.get().into());
+    }
     // An agent that could edit these would write its own rules.
     settings.own.extend(args.config.iter().chain([&socket]).flat_map(|path| both_names(path)));
     logging("info");

@@ -1,7 +1,9 @@
 //! What waits on a person, and the person's answer.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value, json};
 
 use crate::client::Client;
 use crate::error::{Error, Result};
@@ -17,35 +19,86 @@ pub struct OpenAsk {
 }
 
 /// What a person says to an ask.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
-    /// Yes or no.
-    pub decision: Decision,
+    /// What is said.
+    #[serde(flatten)]
+    pub said: Said,
     /// What the agent is told with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The `digest` of the ask as it was shown: an answer to anything else does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
-/// Yes or no.
+/// What is said. Which of these are answers depends on what is asked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Said {
+    /// A decision.
+    Decision(Decision),
+    /// One of the choices of a question.
+    Choice(String),
+    /// A number.
+    Number(Number),
+    /// A text.
+    Text(String),
+}
+
+/// A decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// The agent may go on.
     Accept,
-    /// The agent may not.
+    /// The agent may not; of a question, that it is not answered.
     Reject,
+    /// Yes.
+    Yes,
+    /// No.
+    No,
 }
 
 impl Answer {
+    /// Something, without a word to go with it.
+    pub fn new(said: Said) -> Self {
+        Self { said, message: None, digest: None }
+    }
+
     /// Yes, without a word.
     pub fn accept() -> Self {
-        Self { decision: Decision::Accept, message: None }
+        Self::new(Said::Decision(Decision::Accept))
     }
 
     /// No, and why.
     pub fn reject(message: impl Into<String>) -> Self {
-        Self { decision: Decision::Reject, message: Some(message.into()) }
+        let message = Some(message.into());
+        Self { message, ..Self::new(Said::Decision(Decision::Reject)) }
     }
+
+    /// The answer to a question, in words.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(Said::Text(text.into()))
+    }
+
+    /// The answer to a question, by one of its choices.
+    pub fn choice(choice: impl Into<String>) -> Self {
+        Self::new(Said::Choice(choice.into()))
+    }
+}
+
+/// More time to answer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Extended {
+    /// The ask from now on: it has a new id.
+    pub ask: String,
+    /// Until when it can be answered.
+    pub deadline: String,
+    /// Until when the agent itself waits.
+    pub limit: String,
+    /// Whether there is still more to be had.
+    pub extendable: bool,
 }
 
 #[derive(Deserialize)]
@@ -63,10 +116,22 @@ impl Client {
     /// Answers an ask; gives what the gateway says to it. [`Error::TooLate`] if it was closed before.
     pub async fn answer(&self, ask: &str, answer: &Answer) -> Result<Value> {
         let path = format!("/api/asks/{}/answer", segment(ask));
-        match self.post(&path, &serde_json::to_value(answer)?).await {
-            Err(Error::Status { status: 409, message }) => Err(Error::TooLate { message }),
-            other => other,
-        }
+        in_time(self.post(&path, &serde_json::to_value(answer)?).await)
+    }
+
+    /// Extends the time to answer: by this much, or by as much again as there was; never beyond what the agent itself
+    /// waits. [`Error::TooLate`] if it was closed before.
+    pub async fn extend(&self, ask: &str, by: Option<Duration>) -> Result<Extended> {
+        let path = format!("/api/asks/{}/extend", segment(ask));
+        let body = by.map_or_else(|| json!({}), |by| json!({ "seconds": by.as_secs() }));
+        Ok(serde_json::from_value(in_time(self.post(&path, &body).await)?)?)
+    }
+}
+
+fn in_time<T>(answered: Result<T>) -> Result<T> {
+    match answered {
+        Err(Error::Status { status: 409, message }) => Err(Error::TooLate { message }),
+        other => other,
     }
 }
 

@@ -5,7 +5,7 @@
 //! a hook that comes back under its idempotency key waits on the same ask. To find them, only what came after a mark is
 //! read: before it no ask is open, and none closed that is still remembered.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +17,6 @@ use banister_journal::{Draft, Durability, Journal, Kind, Record, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::Error;
@@ -25,16 +24,25 @@ use crate::clock::Clock;
 use crate::hub::Hub;
 use crate::index::Index;
 use crate::keep::Keeper;
-use crate::project::{AskFact, CloseFact};
+use crate::project::{AskFact, CloseFact, Handoff, Sender};
 
+mod book;
+mod claim;
 mod draft;
+mod extend;
+mod said;
 
+use book::{Book, accepts_by_default};
+pub(crate) use claim::Claim;
 pub use draft::AskDraft;
+pub use extend::More;
+pub use said::{Given, Said};
 
 /// How long an ask stays open when nobody waits on it: a hook may come back after a restart.
 const ABANDONED: Duration = Duration::from_mins(1);
-/// How many closed asks are remembered, so that a late answer can be told who was first.
-const REMEMBERED: usize = 4_096;
+
+/// Who closed an ask that nobody answered.
+const TIMEOUT: &str = "timeout";
 
 /// How far the clock of whoever replies may be off.
 const SKEW: jiff::SignedDuration = jiff::SignedDuration::from_mins(2);
@@ -47,29 +55,7 @@ pub struct Desk {
     hub: Hub,
     clock: Clock,
     tasks: TaskTracker,
-    asks: Arc<Mutex<Asks>>,
-}
-
-#[derive(Debug, Default)]
-struct Asks {
-    open: HashMap<String, Entry>,
-    closed: HashMap<String, Closed>,
-    /// Token → ask, of all that are open or remembered.
-    tokens: HashMap<String, String>,
-    order: VecDeque<String>,
-    /// Asks on their way into the journal: the head before each of them.
-    expected: BTreeMap<u64, u64>,
-    tickets: u64,
-    /// Records of asks that are closed, whose exact bytes are held all the same.
-    unsettled: Vec<u64>,
-}
-
-#[derive(Debug)]
-struct Closed {
-    fact: CloseFact,
-    deadline: Timestamp,
-    position: u64,
-    token: String,
+    asks: Arc<Mutex<Book>>,
 }
 
 /// An end that is on its way.
@@ -84,35 +70,9 @@ struct Closing {
 impl Closing {
     /// One of the gateway's own.
     fn own(id: &str, kind: Kind, outcome: Outcome, by: &str) -> Self {
-        let fact = CloseFact {
-            ask: id.to_owned(),
-            outcome,
-            by: by.to_owned(),
-            message: None,
-            response: None,
-        };
+        let fact = CloseFact::new(id, outcome, by);
         Self { fact, kind, door: "gateway", key: "gateway".to_owned(), digest: None }
     }
-}
-
-#[derive(Debug)]
-struct Entry {
-    opened: Opened,
-    /// Where the ask stands in the journal.
-    position: u64,
-    /// Whether its exact bytes are held there.
-    held: bool,
-    phase: Phase,
-    bell: watch::Sender<Option<CloseFact>>,
-    waiters: usize,
-    left: Timestamp,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    Open,
-    /// Somebody's answer is on its way to the journal; whoever comes now is late.
-    Closing,
 }
 
 /// An open ask, as people see it.
@@ -130,6 +90,24 @@ pub struct Opened {
     pub since: Timestamp,
     /// Whether the agent is connected and waits.
     pub waiting: bool,
+    /// How long the agent itself waits: no extension goes beyond.
+    pub limit: Option<Timestamp>,
+    /// Who pushed it, and looks for the answer itself.
+    pub sender: Option<Sender>,
+    /// What it stands for, if the agent hands over rather than asks.
+    pub handoff: Option<Handoff>,
+}
+
+impl Opened {
+    /// Whether more time can be had.
+    pub fn is_extendable(&self) -> bool {
+        self.limit.is_some_and(|limit| limit > due(&self.ask))
+    }
+
+    /// What counts where nobody answers.
+    pub fn default_word(&self) -> &'static str {
+        if accepts_by_default(self) { "accept" } else { "reject" }
+    }
 }
 
 /// An answer, as somebody gives it.
@@ -163,6 +141,12 @@ pub enum Refused {
     /// The answer is none to what was asked, or not dated within the time to answer.
     #[error("this is no answer to what was asked")]
     Unfit,
+    /// The answer is none to what was asked; this would be one.
+    #[error("this is no answer to what was asked; it takes {0}")]
+    Wrong(String),
+    /// The agent itself waits no longer.
+    #[error("the agent itself waits no longer than until {0}; there is no more time to be had")]
+    Limit(Timestamp),
     /// Somebody or something was first.
     #[error("{}", late(.0))]
     Late(CloseFact),
@@ -173,9 +157,15 @@ pub enum Refused {
 
 fn late(first: &CloseFact) -> String {
     match first.outcome {
+        Outcome::Accepted if first.by == TIMEOUT => {
+            "the time to answer is over; by its sender's default it was accepted".to_owned()
+        }
         Outcome::Accepted => format!("this was already accepted by {}", first.by),
         Outcome::Rejected => format!("this was already rejected by {}", first.by),
         Outcome::Expired => "the time to answer is over; it was rejected".to_owned(),
+        Outcome::Withdrawn if first.next.is_some() => {
+            "its time was extended; it is asked again, under a new token".to_owned()
+        }
         Outcome::Withdrawn => "the agent no longer waits for this".to_owned(),
     }
 }
@@ -199,7 +189,7 @@ impl Desk {
         tasks: &TaskTracker,
     ) -> Result<Self, Error> {
         let now = clock.now();
-        let mut asks = Asks::default();
+        let mut asks = Book::default();
         let kinds = [Kind::Ask, Kind::Answer, Kind::Expiry, Kind::Withdrawal];
         for record in journal.of_kinds(&kinds, journal.mark()?)? {
             if record.kind == Kind::Ask {
@@ -210,7 +200,7 @@ impl Desk {
                         source: record.source.clone(),
                         since: record.time,
                     };
-                    asks.insert(draft, &record, now);
+                    asks.insert(&draft, &record, now);
                 }
             } else if let Ok(fact) = serde_json::from_slice::<CloseFact>(&record.body) {
                 asks.finish(fact);
@@ -261,6 +251,18 @@ impl Desk {
         Expected { desk: self.clone(), ticket, draft: Some(draft) }
     }
 
+    /// Whether something that was pushed waits in a session.
+    pub(crate) fn has_pushed(&self, session: &str) -> bool {
+        let asks = self.lock();
+        asks.open.values().any(|it| it.opened.session == session && it.opened.sender.is_some())
+    }
+
+    /// Whether an ask is open, or was closed not too long ago.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        let asks = self.lock();
+        asks.open.contains_key(id) || asks.closed.contains_key(id)
+    }
+
     /// The sessions with open asks.
     pub fn sessions(&self) -> HashSet<String> {
         self.lock().open.values().map(|entry| entry.opened.session.clone()).collect()
@@ -306,20 +308,47 @@ impl Desk {
 
     /// How an ask was closed, if it was, and not too long ago.
     pub fn closed(&self, id: &str) -> Option<CloseFact> {
-        self.lock().closed.get(id).map(|closed| closed.fact.clone())
+        let asks = self.lock();
+        asks.closed.get(asks.newest(id)).map(|closed| closed.fact.clone())
     }
 
-    /// Gives an answer. `name` is the ask's id, or the beginning of it.
+    /// Says yes or no. `name` is the ask's id, or the beginning of it.
     pub async fn answer(&self, name: &str, reply: &Reply) -> Result<CloseFact, Refused> {
-        let fact = CloseFact {
-            ask: self.find(name)?,
-            outcome: if reply.accept { Outcome::Accepted } else { Outcome::Rejected },
-            by: "user".to_owned(),
-            message: reply.message.clone().filter(|message| !message.is_empty()),
-            response: None,
+        let Reply { accept, message, door, key, digest } = reply.clone();
+        let said = if accept { Said::Accept } else { Said::Reject };
+        self.give(name, &Given { said, message, door, key, digest }).await
+    }
+
+    /// Gives an answer. `name` is the ask's id, or the beginning of it; where the time of that ask was extended, the
+    /// answer is to the one that is open now, which is about the same.
+    pub async fn give(&self, name: &str, given: &Given) -> Result<CloseFact, Refused> {
+        let mut id = self.lock().find(name)?;
+        loop {
+            let closing = self.closing(&id, given)?;
+            match self.close(closing).await {
+                Err(Refused::Late(CloseFact { next: Some(next), .. })) => id = next,
+                other => return other,
+            }
+        }
+    }
+
+    fn closing(&self, id: &str, given: &Given) -> Result<Closing, Refused> {
+        let asks = self.lock();
+        let Some(entry) = asks.open.get(id) else {
+            return match asks.closed.get(id) {
+                Some(first) => Err(Refused::Late(first.fact.clone())),
+                None => Err(Refused::Unknown(id.to_owned())),
+            };
         };
-        let (door, key, digest) = (reply.door, reply.key.clone(), reply.digest.clone());
-        self.close(Closing { fact, kind: Kind::Answer, door, key, digest }).await
+        let (outcome, response) = match given.said.to(&entry.opened)? {
+            activity::Reply::Accept { .. } => (Outcome::Accepted, None),
+            activity::Reply::Respond { response } => (Outcome::Accepted, Some(response)),
+            activity::Reply::Reject | activity::Reply::Withdraw => (Outcome::Rejected, None),
+        };
+        let message = given.message.clone().filter(|message| !message.is_empty());
+        let fact = CloseFact { message, response, ..CloseFact::new(id, outcome, "user") };
+        let (door, key, digest) = (given.door, given.key.clone(), given.digest.clone());
+        Ok(Closing { fact, kind: Kind::Answer, door, key, digest })
     }
 
     /// Gives the answer that a reply of a protocol carries. It finds its ask by the token alone; who sends it must have
@@ -360,8 +389,7 @@ impl Desk {
         match one.answer(answer) {
             Ok(What::AskClosed { id, outcome, message, response, updated_input, .. }) => {
                 let outcome = if updated_input.is_some() { Outcome::Rejected } else { outcome };
-                let by = "user".to_owned();
-                Ok(CloseFact { ask: id, outcome, by, message, response })
+                Ok(CloseFact { message, response, ..CloseFact::new(id, outcome, "user") })
             }
             _ => Err(Refused::Unfit),
         }
@@ -379,7 +407,10 @@ impl Desk {
 
     /// Nobody is left who could answer: everything that is open gets its default, as if its time were over.
     pub async fn lapse(&self) {
-        let open: Vec<String> = self.lock().open.keys().cloned().collect();
+        let waits = |(id, entry): (&String, &book::Entry)| {
+            entry.opened.handoff.is_none().then(|| id.clone())
+        };
+        let open: Vec<String> = self.lock().open.iter().filter_map(waits).collect();
         for id in open {
             self.expire(&id).await;
         }
@@ -395,7 +426,9 @@ impl Desk {
             for (id, entry) in &asks.open {
                 if due(&entry.opened.ask) <= now {
                     expired.push(id.clone());
-                } else if entry.waiters == 0 && now.duration_since(entry.left) >= signed(ABANDONED)
+                } else if entry.waiters == 0
+                    && entry.opened.sender.is_none()
+                    && now.duration_since(entry.left) >= signed(ABANDONED)
                 {
                     abandoned.push(id.clone());
                 }
@@ -412,12 +445,24 @@ impl Desk {
         }
     }
 
+    /// Waits on an ask, and on the one that takes its place where its time is extended.
     async fn wait(&self, id: &str) -> CloseFact {
+        let mut id = self.lock().newest(id).to_owned();
+        loop {
+            let fact = self.wait_on(&id).await;
+            match fact.next {
+                Some(next) => id = next,
+                None => return fact,
+            }
+        }
+    }
+
+    async fn wait_on(&self, id: &str) -> CloseFact {
         let (mut bell, deadline) = {
             let mut asks = self.lock();
             if let Some(closed) = asks.closed.get(id) {
                 // A yes is good for the call it was given to, not for any that comes later under its key.
-                let stale = closed.deadline <= self.clock.now();
+                let stale = closed.deadline <= self.clock.now() && closed.fact.next.is_none();
                 return if stale { lost(id) } else { closed.fact.clone() };
             }
             let Some(entry) = asks.open.get_mut(id) else {
@@ -446,7 +491,7 @@ impl Desk {
     }
 
     async fn expire(&self, id: &str) -> CloseFact {
-        let expiry = Closing::own(id, Kind::Expiry, Outcome::Expired, "timeout");
+        let expiry = Closing::own(id, Kind::Expiry, Outcome::Expired, TIMEOUT);
         let fact = expiry.fact.clone();
         match self.close(expiry).await {
             Ok(closed) | Err(Refused::Late(closed)) => closed,
@@ -465,47 +510,21 @@ impl Desk {
         closed.await.unwrap_or(Err(Refused::Unknown(ask)))
     }
 
-    async fn close_now(&self, closing: Closing) -> Result<CloseFact, Refused> {
-        let Closing { fact, kind, door, key, digest } = closing;
-        let opened = loop {
-            let mut bell = match self.reserve(&fact.ask, digest.as_deref())? {
-                Ok(opened) => break opened,
-                Err(bell) => bell,
-            };
-            // Somebody is first; look again when it is known whether that answer counts.
-            let _rung = bell.changed().await;
-        };
+    async fn close_now(&self, mut closing: Closing) -> Result<CloseFact, Refused> {
+        let id = closing.fact.ask.clone();
+        let opened = self.take(&id, closing.digest.as_deref()).await?;
         let now = self.clock.now();
         // An answer after the deadline is none.
-        let late = kind == Kind::Answer && due(&opened.ask) <= now;
-        let (fact, kind) = if late {
-            let by = "timeout".to_owned();
-            let (message, response) = (None, None);
-            let outcome = Outcome::Expired;
-            (CloseFact { ask: fact.ask, outcome, by, message, response }, Kind::Expiry)
-        } else {
-            (fact, kind)
-        };
-        let draft = Draft {
-            session: opened.session.clone(),
-            time: now,
-            kind,
-            source: Source {
-                protocol: "banister".to_owned(),
-                agent: opened.source.agent.clone(),
-                door: door.to_owned(),
-                key,
-            },
-            turn: opened.context.turn.clone(),
-            action: opened.ask.action.as_ref().map(|action| action.id.clone()),
-            event_id: None,
-            reader: 1,
-            body: Bytes::from(serde_json::to_vec(&fact).unwrap_or_default()),
-            findings: Value::Null,
-            gate: None,
-        };
-        let found = Index::default().add(&closed_activity(&opened, &fact, now));
-        let entry = self.keeper.close(draft, &fact, found.into_iter().collect());
+        let late = closing.kind == Kind::Answer && due(&opened.ask) <= now;
+        if late {
+            closing.kind = Kind::Expiry;
+            closing.fact = CloseFact::new(id, Outcome::Expired, TIMEOUT);
+        }
+        if closing.kind == Kind::Expiry && accepts_by_default(&opened) {
+            closing.fact.outcome = Outcome::Accepted;
+        }
+        let entry = self.end(&opened, &closing, now);
+        let fact = closing.fact;
         match self.journal.append(vec![entry], Durability::Synced).await {
             Ok(banister_journal::Appended::Recorded(records)) => {
                 self.hub.publish(&records);
@@ -514,66 +533,52 @@ impl Desk {
                 if late { Err(Refused::Late(fact)) } else { Ok(fact) }
             }
             Ok(banister_journal::Appended::Duplicate { .. }) => {
-                self.release(&fact.ask);
+                self.lock().release(&fact.ask);
                 Err(Refused::Unknown(fact.ask))
             }
             Err(error) => {
-                self.release(&fact.ask);
+                self.lock().release(&fact.ask);
                 Err(Refused::Journal(error))
             }
         }
     }
 
-    /// Takes an ask for closing; a bell to wait on where somebody else is at it.
-    fn reserve(
-        &self,
-        id: &str,
-        digest: Option<&str>,
-    ) -> Result<Result<Opened, watch::Receiver<Option<CloseFact>>>, Refused> {
-        let mut asks = self.lock();
-        if let Some(first) = asks.closed.get(id) {
-            return Err(Refused::Late(first.fact.clone()));
+    /// Takes an ask for closing. Where somebody else is at it, it waits until it is known whether that counts.
+    async fn take(&self, id: &str, digest: Option<&str>) -> Result<Opened, Refused> {
+        loop {
+            let mut bell = match self.lock().reserve(id, digest)? {
+                Ok(opened) => return Ok(opened),
+                Err(bell) => bell,
+            };
+            let _rung = bell.changed().await;
         }
-        let Some(entry) = asks.open.get_mut(id) else {
-            return Err(Refused::Unknown(id.to_owned()));
+    }
+
+    /// The record of an end.
+    fn end(&self, opened: &Opened, closing: &Closing, now: Timestamp) -> banister_journal::Entry {
+        let draft = Draft {
+            session: opened.session.clone(),
+            time: now,
+            kind: closing.kind,
+            source: Source {
+                protocol: "banister".to_owned(),
+                agent: opened.source.agent.clone(),
+                door: closing.door.to_owned(),
+                key: closing.key.clone(),
+            },
+            turn: opened.context.turn.clone(),
+            action: opened.ask.action.as_ref().map(|action| action.id.clone()),
+            event_id: None,
+            reader: 1,
+            body: Bytes::from(serde_json::to_vec(&closing.fact).unwrap_or_default()),
+            findings: Value::Null,
+            gate: None,
         };
-        if digest.is_some_and(|digest| digest != entry.opened.ask.digest) {
-            return Err(Refused::Another);
-        }
-        Ok(match entry.phase {
-            Phase::Closing => Err(entry.bell.subscribe()),
-            Phase::Open => {
-                entry.phase = Phase::Closing;
-                Ok(entry.opened.clone())
-            }
-        })
+        let found = Index::default().add(&closed_activity(opened, &closing.fact, now));
+        self.keeper.close(draft, &closing.fact, found.into_iter().collect())
     }
 
-    fn release(&self, id: &str) {
-        if let Some(entry) = self.lock().open.get_mut(id) {
-            entry.phase = Phase::Open;
-            // Whoever waits to see whether this answer counts looks again.
-            entry.bell.send_modify(|_| {});
-        }
-    }
-
-    fn find(&self, name: &str) -> Result<String, Refused> {
-        let asks = self.lock();
-        let full = if name.starts_with("ask_") { name.to_owned() } else { format!("ask_{name}") };
-        if asks.open.contains_key(&full) || asks.closed.contains_key(&full) {
-            return Ok(full);
-        }
-        let mut fitting =
-            asks.open.keys().chain(asks.closed.keys()).filter(|id| id.starts_with(&full));
-        match (fitting.next(), fitting.count()) {
-            _ if full == "ask_" => Err(Refused::Unknown(name.to_owned())),
-            (Some(id), 0) => Ok(id.clone()),
-            (Some(_), more) => Err(Refused::Ambiguous(name.to_owned(), more + 1)),
-            (None, _) => Err(Refused::Unknown(name.to_owned())),
-        }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Asks> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -594,51 +599,6 @@ impl Drop for Waiter<'_> {
     }
 }
 
-impl Asks {
-    fn insert(&mut self, draft: AskDraft, record: &Record, now: Timestamp) {
-        let AskDraft { fact, session, source, since } = draft;
-        let id = fact.ask.id.clone();
-        let opened =
-            Opened { ask: fact.ask, context: fact.context, session, source, since, waiting: false };
-        self.tokens.insert(opened.ask.token.clone(), id.clone());
-        let entry = Entry {
-            opened,
-            position: record.position,
-            held: record.captured.exact.is_some(),
-            phase: Phase::Open,
-            bell: watch::Sender::new(None),
-            waiters: 0,
-            left: now,
-        };
-        self.open.insert(id, entry);
-    }
-
-    /// Closes an ask. Gives its position if something is held there.
-    fn finish(&mut self, fact: CloseFact) -> Option<u64> {
-        let entry = self.open.remove(&fact.ask)?;
-        entry.bell.send_replace(Some(fact.clone()));
-        if self.order.len() == REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            let forgotten = self.closed.remove(&oldest);
-            forgotten.and_then(|closed| self.tokens.remove(&closed.token));
-        }
-        self.order.push_back(fact.ask.clone());
-        let (deadline, position) = (due(&entry.opened.ask), entry.position);
-        let token = entry.opened.ask.token;
-        self.closed.insert(fact.ask.clone(), Closed { fact, deadline, position, token });
-        entry.held.then_some(position)
-    }
-
-    /// The position up to which nothing has to be read again, where the journal ends at `head`.
-    fn mark(&self, head: u64) -> u64 {
-        let open = self.open.values().map(|entry| entry.position);
-        let closed = self.closed.values().map(|closed| closed.position);
-        let known = open.chain(closed).map(|position| position.saturating_sub(1));
-        known.chain(self.expected.values().copied()).chain([head]).min().unwrap_or_default()
-    }
-}
-
 /// An ask on its way into the journal.
 #[derive(Debug)]
 pub struct Expected {
@@ -653,7 +613,7 @@ impl Expected {
         let Some(draft) = self.draft.take() else { return String::new() };
         let id = draft.fact.ask.id.clone();
         let now = self.desk.clock.now();
-        self.desk.lock().insert(draft, record, now);
+        self.desk.lock().insert(&draft, record, now);
         id
     }
 }
@@ -666,7 +626,7 @@ impl Drop for Expected {
 
 /// The end of an ask, as everybody else is told of it.
 fn closed_activity(opened: &Opened, fact: &CloseFact, now: Timestamp) -> Activity {
-    let CloseFact { ask, outcome, by, message, response } = fact.clone();
+    let CloseFact { ask, outcome, by, message, response, .. } = fact.clone();
     Activity {
         origin: Origin { session: opened.session.as_str().into(), seq: 0, time: now },
         context: Arc::new(opened.context.clone()),
@@ -709,13 +669,7 @@ fn told(fact: &CloseFact) -> Decided {
 
 /// An ask that is not there: whoever waits on it is refused.
 fn lost(id: &str) -> CloseFact {
-    CloseFact {
-        ask: id.to_owned(),
-        outcome: Outcome::Withdrawn,
-        by: "gateway".to_owned(),
-        message: None,
-        response: None,
-    }
+    CloseFact::new(id, Outcome::Withdrawn, "gateway")
 }
 
 #[cfg(test)]

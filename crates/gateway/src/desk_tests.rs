@@ -222,3 +222,8 @@ async fn the_mark_never_passes_an_ask_that_is_on_its_way() {
     assert_eq!(room.gateway.journal.mark().unwrap(), head + 3);
     drop(known);
 }
+
+#[path = "desk_tests/extend.rs"]
+mod extend;
+#[path = "desk_tests/said.rs"]
+mod said;

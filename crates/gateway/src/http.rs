@@ -31,6 +31,7 @@ mod keys;
 mod ops;
 mod pages;
 mod push;
+mod replies;
 mod streams;
 
 /// The name under which browsers should open the gateway; every resolver takes it for this machine.
@@ -117,22 +118,26 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
         .route(crate::manifest::PATH, get(aaep::manifest))
         .route("/aaep/v1/subscriptions", post(aaep::subscribe))
         .route("/aaep/v1/subscriptions/{id}", delete(aaep::unsubscribe).patch(aaep::renegotiate))
-        .route("/aaep/v1/replies", post(aaep::reply))
+        .route("/aaep/v1/replies", get(replies::aaep).post(aaep::reply))
         .route("/aaep/v1/ws", get(aaep::socket::open))
         .route("/aaep/v1/messages", post(aaep::message))
         .route("/aep/v0.1/events", get(streams::aep).post(push::aep))
         .route("/aep/v0.1/decide", post(push::decide))
+        .route("/aep/v0.1/replies", get(replies::aep))
         .route("/agui/threads/{thread}/events", post(push::agui))
+        .route("/agui/threads/{thread}/resume", get(replies::agui))
         .route("/agui/sessions/{session}", post(agui::run))
         .route("/agui/upstreams/{name}", post(agui::upstream::run))
         .route("/api/inbox", get(api::inbox))
         .route("/api/asks/{ask}/answer", post(api::answer))
+        .route("/api/asks/{ask}/extend", post(api::extend))
         .route("/api/sessions", get(api::sessions))
         .route("/api/keys", get(keys::list).post(keys::issue))
         .route("/api/keys/{key}", delete(keys::revoke))
         .route("/api/login-links", post(api::login_link))
         .route("/", get(pages::inbox))
         .route("/asks/{ask}/answer", post(pages::answer))
+        .route("/asks/{ask}/extend", post(pages::extend))
         .route("/sessions/{session}", get(pages::session))
         .route("/login", get(pages::login))
         .route("/logout", post(pages::logout))

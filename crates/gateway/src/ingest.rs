@@ -22,14 +22,17 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::deliver::blocking;
+use crate::desk::Desk;
 use crate::keep::Keeper;
 use crate::{Error, Gateway};
 
+mod asks;
 mod decide;
 mod lane;
 mod pieces;
 mod read;
 
+use asks::{Ears, Listener, Sides};
 pub use decide::{Refusal, Waiting};
 pub use lane::Lanes;
 use lane::{Lane, Memory};
@@ -219,10 +222,12 @@ impl Gateway {
         for _ in 0..TRIES {
             for (session, lane) in &mut held {
                 self.recall(lane, session, source.protocol).await?;
+                self.listen(lane, session, (source.protocol, &items)).await?;
             }
             let policy = self.policy(&source.key);
             let now = self.clock.now();
-            let batch = Batch { keeper: &self.keeper, source: &source, items: &items, now };
+            let (keeper, desk) = (&self.keeper, &self.desk);
+            let batch = Batch { keeper, desk, source: &source, items: &items, now };
             let mut plan = Plan::new(&batch, (&mut held, &known), policy);
             if plan.entries.is_empty() {
                 return Ok(plan.told(&[], &mut held));
@@ -230,6 +235,7 @@ impl Gateway {
             let entries = std::mem::take(&mut plan.entries);
             match self.journal.append(entries, Durability::Synced).await {
                 Ok(Appended::Recorded(records)) => {
+                    std::mem::take(&mut plan.sides).settle(&records).await;
                     self.hub.publish(&records);
                     return Ok(plan.told(&records, &mut held));
                 }
@@ -316,6 +322,7 @@ impl Gateway {
 #[derive(Clone, Copy)]
 struct Batch<'a> {
     keeper: &'a Keeper,
+    desk: &'a Desk,
     source: &'a Pusher,
     items: &'a [Item],
     now: Timestamp,
@@ -324,24 +331,34 @@ struct Batch<'a> {
 /// What is to be recorded of a batch, and what its sender is told.
 struct Plan {
     entries: Vec<Entry>,
-    /// The receipt of each entry.
-    slots: Vec<usize>,
+    /// The receipt of each entry; what the desk records besides has none.
+    slots: Vec<Option<usize>>,
     receipts: Vec<Receipt>,
     /// Receipts that stand where another of the batch does.
     same: Vec<(usize, usize)>,
+    /// What it does to the desk.
+    sides: Sides,
+    listeners: HashMap<String, Listener>,
 }
 
 impl Plan {
     fn new(batch: &Batch<'_>, (held, known): (&mut Held, &Known), policy: Policy) -> Self {
         let room = batch.items.len();
         let (entries, slots) = (Vec::with_capacity(room), Vec::with_capacity(room));
-        let mut plan =
-            Self { entries, slots, receipts: Vec::with_capacity(room), same: Vec::new() };
+        let mut plan = Self {
+            entries,
+            slots,
+            receipts: Vec::with_capacity(room),
+            same: Vec::new(),
+            sides: Sides::default(),
+            listeners: HashMap::new(),
+        };
         let mut first: HashMap<&str, usize> = HashMap::new();
         let mut memories: HashMap<String, Memory> = HashMap::new();
         for (session, lane) in held.iter_mut() {
             // Until the batch is history the lane has none: whatever goes wrong, it is made anew.
             memories.extend(lane.take().map(|memory| (session.clone(), memory)));
+            plan.listeners.extend(lane.listener.take().map(|it| (session.clone(), it)));
         }
         for (index, item) in batch.items.iter().enumerate() {
             let facts = match &item.read {
@@ -376,7 +393,8 @@ impl Plan {
                 }
             }
             let findings = kept(findings);
-            plan.slots.push(index);
+            plan.hear(batch, item, facts);
+            plan.slots.push(Some(index));
             plan.entries.push(batch.entry(item, facts, &findings, memory));
             plan.tell(Status::Recorded, facts, None, findings);
             first.extend(item.id().map(|id| (id, index)));
@@ -387,6 +405,18 @@ impl Plan {
             }
         }
         plan
+    }
+
+    /// What an event asks is recorded before it.
+    fn hear(&mut self, batch: &Batch<'_>, item: &Item, facts: &Facts) {
+        let Some(session) = facts.session() else { return };
+        let Some(listener) = self.listeners.get_mut(session) else { return };
+        let Batch { keeper, desk, source, now, .. } = *batch;
+        let ears = Ears { desk, keeper, source, now };
+        let about = (session, &source.source(&facts.agent), item.bytes.as_ref());
+        let entries = self.sides.hear(ears, listener, about, self.entries.len());
+        self.slots.extend(entries.iter().map(|_| None));
+        self.entries.extend(entries);
     }
 
     /// An id that is known: the same event again, or another one.
@@ -419,7 +449,7 @@ impl Plan {
     fn refuse(&mut self, batch: &Batch<'_>, item: &Item, findings: Vec<Finding>) {
         let draft = batch.source.evidence(item, &findings, batch.now);
         let session = draft.session.clone();
-        self.slots.push(self.receipts.len());
+        self.slots.push(Some(self.receipts.len()));
         self.receipts.push(Receipt { status: Status::Refused, session, position: None, findings });
         self.entries.push(batch.keeper.message(draft, Vec::new()));
     }
@@ -427,7 +457,7 @@ impl Plan {
     /// The batch is history: the receipts are true, and the lanes have seen it.
     fn told(mut self, records: &[Arc<Record>], held: &mut Held) -> Vec<Receipt> {
         for (slot, record) in self.slots.iter().zip(records) {
-            if let Some(receipt) = self.receipts.get_mut(*slot) {
+            if let Some(receipt) = slot.and_then(|slot| self.receipts.get_mut(slot)) {
                 receipt.position = Some(record.position);
             }
             if let (Some(id), Some(lane)) = (&record.event_id, held.get_mut(&record.session)) {
@@ -440,8 +470,9 @@ impl Plan {
                 receipt.position = position;
             }
         }
-        for lane in held.values_mut() {
+        for (session, lane) in held.iter_mut() {
             lane.go_on();
+            lane.listener = self.listeners.remove(session);
         }
         self.receipts
     }

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::clock::Clock;
-use crate::project::{AskFact, CloseFact};
+use crate::project::{AskFact, CloseFact, Handoff};
 
 /// What stands where content was.
 const LEFT_OUT: &str = "[not kept]";
@@ -194,7 +194,7 @@ fn named(draft: Draft, level: Level) -> Draft {
 
 /// An ask without its content: enough to know that something was asked, and how it ended.
 fn bare(fact: &AskFact, level: Level) -> AskFact {
-    let AskFact { ask, context } = fact.clone();
+    let AskFact { ask, context, handoff, .. } = fact.clone();
     let (action, context) = if level == Level::None {
         (None, Context { agent: context.agent, ..Context::default() })
     } else {
@@ -215,7 +215,9 @@ fn bare(fact: &AskFact, level: Level) -> AskFact {
         gate
     });
     let ask = Ask { kind, action, gate, words: None, schema: None, ..ask };
-    AskFact { ask, context }
+    let handoff =
+        handoff.map(|handoff| Handoff { reason: LEFT_OUT.to_owned(), uri: None, ..handoff });
+    AskFact { ask, context, handoff, ..fact.clone() }
 }
 
 fn json(fact: &impl serde::Serialize) -> Bytes {

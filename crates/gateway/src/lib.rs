@@ -81,6 +81,9 @@ use subscriptions::Subscriptions;
 use suite::Suite;
 use upstream::{Upstream, Upstreams};
 
+/// How much time there is to answer at first.
+const ASK_TIME: Duration = Duration::from_mins(5);
+
 /// What a gateway needs to know to start.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -102,6 +105,8 @@ pub struct Settings {
     pub idle: Option<Duration>,
     /// The AG-UI agents that run through the gateway, by their names.
     pub upstreams: BTreeMap<String, Upstream>,
+    /// How much time there is to answer at first; more can be had, for as long as the agent waits.
+    pub ask_time: Duration,
 }
 
 impl Settings {
@@ -117,6 +122,7 @@ impl Settings {
             push: Pushing::default(),
             idle: Some(idle::USUAL),
             upstreams: BTreeMap::new(),
+            ask_time: ASK_TIME,
         }
     }
 }

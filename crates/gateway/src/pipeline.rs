@@ -187,7 +187,8 @@ impl Gateway {
         let ask = match &gate {
             Some(gate) if gate.decision == Decision::Ask => {
                 let what = (read.action.clone(), gate.clone());
-                Some(AskDraft::new(incoming, &read.session, what, read.context(), now)?)
+                let ask = AskDraft::new(incoming, &read.session, what, read.context(), now)?;
+                Some(ask.within(self.settings.ask_time))
             }
             _ => None,
         };

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use banister_events::activity::{Activity, Ask, Context, Ending, Gate, Origin, Outcome, What};
 use banister_events::aep;
 use banister_events::aep::mapping::{Agents, Stamp};
+use banister_events::event::Protocol;
 use banister_journal::{Kind, Record};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -40,6 +42,46 @@ pub struct AskFact {
     pub ask: Ask,
     /// Who asks, and where.
     pub context: Context,
+    /// How long the agent itself waits: no extension goes beyond.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit: Option<Timestamp>,
+    /// Who pushed it, and looks for the answer itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sender: Option<Sender>,
+    /// What it stands for, if the agent hands over rather than asks.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub handoff: Option<Handoff>,
+}
+
+impl AskFact {
+    /// An ask that somebody waits on, of which no more is known.
+    pub fn new(ask: Ask, context: Context) -> Self {
+        Self { ask, context, limit: None, sender: None, handoff: None }
+    }
+}
+
+/// Where the answer to a pushed ask goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sender {
+    /// The protocol that it was asked in.
+    pub protocol: Protocol,
+    /// The key that it came with.
+    pub key: String,
+    /// What the answer has to name: the reply token, the interrupt, the event that asked.
+    pub token: String,
+}
+
+/// An agent hands over to somebody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handoff {
+    /// Why, in the agent's words.
+    pub reason: String,
+    /// To whom: `human`, `specialist_agent`, `escalation_queue`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub target: Option<String>,
+    /// Where that one is found.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub uri: Option<String>,
 }
 
 /// The body of the record that closes an ask.
@@ -49,7 +91,7 @@ pub struct CloseFact {
     pub ask: String,
     /// How it closed.
     pub outcome: Outcome,
-    /// Who closed it: `user`, `timeout`, `agent`.
+    /// Who closed it: `user`, `timeout`, `agent`, `extension`.
     pub by: String,
     /// The words that came with it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -57,6 +99,23 @@ pub struct CloseFact {
     /// What was answered to a question.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response: Option<Value>,
+    /// The ask that takes its place, where its time was extended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub next: Option<String>,
+}
+
+impl CloseFact {
+    /// An end without words.
+    pub fn new(ask: impl Into<String>, outcome: Outcome, by: &str) -> Self {
+        Self {
+            ask: ask.into(),
+            outcome,
+            by: by.to_owned(),
+            message: None,
+            response: None,
+            next: None,
+        }
+    }
 }
 
 /// One session's records on their way to activities.
@@ -107,6 +166,8 @@ impl Projection {
             Kind::Event => self.event(record, &origin),
             // While it is open, people see exactly what they are asked about; afterwards what the capture level lets.
             Kind::Ask => match serde_json::from_slice::<AskFact>(record.exact()) {
+                // The event that it came with has told it.
+                Ok(fact) if fact.handoff.is_some() => Vec::new(),
                 Ok(fact) => {
                     let what = What::AskOpened { ask: Box::new(fact.ask.clone()) };
                     let context = Arc::new(fact.context.clone());
@@ -134,7 +195,7 @@ impl Projection {
 
     fn event(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
         if let Some(fresh) = Pushed::of(&record.source.protocol) {
-            return self.pushed.get_or_insert(fresh).read(record, origin);
+            return self.pushed.get_or_insert(fresh).told(record, origin);
         }
         if record.source.protocol == ACTIVITY {
             let fact = serde_json::from_slice::<ActivityFact>(&record.body).ok();

@@ -31,7 +31,11 @@ fn wrong_use_exits_with_2_and_says_what_is_wrong() {
     for args in [
         &["no-such-command"][..],
         &["answer"],
-        &["answer", "x", "perhaps"],
+        &["answer", "x"],
+        &["answer", "x", "--yes", "--no"],
+        &["answer", "x", "--number", "many"],
+        &["extend"],
+        &["extend", "x", "--by", "soon"],
         &["serve", "--listen", "here"],
         &["check", "--protocol", "http", "-"],
         &["log"],

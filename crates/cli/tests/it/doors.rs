@@ -25,6 +25,7 @@ fn without_a_key_nothing_is_told_and_nothing_is_taken() {
         "POST /agui/sessions/s_1",
         "POST /hooks/claude-code/PreToolUse",
         "POST /api/asks/a/answer",
+        "POST /api/asks/a/extend",
         "POST /api/login-links",
         "GET /",
         "GET /sessions/s_1",
@@ -44,6 +45,8 @@ fn an_agents_key_can_emit_and_nothing_else() {
     let accept = json!({ "decision": "accept" }).to_string();
     for line in [
         format!("POST /api/asks/{ask}/answer"),
+        format!("POST /api/asks/{ask}/extend"),
+        format!("POST /asks/{ask}/extend"),
         "GET /api/inbox".into(),
         "POST /api/login-links".into(),
         "GET /aaep/v1/events".into(),

@@ -9,6 +9,7 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod asks;
 mod bad_input; // whatever comes in, the strictest answer goes out
 mod check_bad_input; // what is no stream, or a broken one
 mod check_live; // endpoints that answer, hang, or hang up

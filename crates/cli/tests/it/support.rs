@@ -201,7 +201,12 @@ impl Gateway {
 
     /// What a stream says until it has been quiet for a while, as it stands in a recording.
     pub(crate) fn stream(&self, path: &str, extra: &str, quiet: Duration) -> String {
-        let key = self.key("person.key");
+        self.stream_to("person.key", path, extra, quiet)
+    }
+
+    /// The same with another key.
+    pub(crate) fn stream_to(&self, key: &str, path: &str, extra: &str, quiet: Duration) -> String {
+        let key = self.key(key);
         let mut socket = UnixStream::connect(self.socket()).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         let request = format!(

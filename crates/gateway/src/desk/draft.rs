@@ -1,6 +1,7 @@
 //! An ask before it is on the desk: what it is about, and the record of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use banister_events::activity::{Action, Activity, Ask, AskKind, Context, Gate, Origin, What};
 use banister_events::id;
@@ -10,11 +11,17 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::Opened;
 use crate::index::Index;
 use crate::keep::Keeper;
 use crate::pipeline::Incoming;
-use crate::project::AskFact;
+use crate::project::{AskFact, Handoff, Sender};
 use crate::{Error, random};
+
+/// How long something that was pushed waits for an answer, where its sender did not say.
+const PUSHED_WAIT: Duration = Duration::from_hours(24);
+/// How long a handoff stands.
+const STANDS: Duration = Duration::from_hours(24 * 365);
 
 /// An ask that is about to be recorded.
 #[derive(Debug)]
@@ -38,7 +45,68 @@ impl AskDraft {
         source: Source,
         since: Timestamp,
     ) -> Self {
-        Self { fact: AskFact { ask, context }, session: session.to_owned(), source, since }
+        Self { fact: AskFact::new(ask, context), session: session.to_owned(), source, since }
+    }
+
+    /// An ask that an agent pushed. It gets a token of ours: two agents may have given theirs the same.
+    pub(crate) fn pushed(
+        (ask, context): (Ask, Context),
+        (session, source): (&str, Source),
+        (sender, handoff): (Sender, Option<Handoff>),
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let wait = if handoff.is_some() { STANDS } else { PUSHED_WAIT };
+        let latest = now.checked_add(wait).unwrap_or(Timestamp::MAX);
+        let deadline = ask.deadline.map_or(latest, |deadline| deadline.min(latest));
+        let exact = serde_json::to_vec(&(&ask.action, &ask.kind, &handoff)).unwrap_or_default();
+        let ask = Ask {
+            token: format!("rpl_{}", random::token::<16>()?),
+            digest: id::hex(&Sha256::digest(&exact)),
+            deadline: Some(deadline),
+            ..ask
+        };
+        let fact = AskFact {
+            limit: handoff.is_none().then_some(deadline),
+            sender: Some(sender),
+            handoff,
+            ..AskFact::new(ask, context)
+        };
+        Ok(Self { fact, session: session.to_owned(), source, since: now })
+    }
+
+    /// An ask that takes the place of another.
+    pub(super) fn again(opened: &Opened, ask: Ask, now: Timestamp) -> Self {
+        let fact = AskFact {
+            limit: opened.limit,
+            sender: opened.sender.clone(),
+            handoff: opened.handoff.clone(),
+            ..AskFact::new(ask, opened.context.clone())
+        };
+        Self { fact, session: opened.session.clone(), source: opened.source.clone(), since: now }
+    }
+
+    /// With this much time to answer at first. More can be had, for as long as the agent waits.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        let deadline = self.since.checked_add(time).ok();
+        self.fact.ask.deadline = [self.fact.ask.deadline, deadline].into_iter().flatten().min();
+        self
+    }
+
+    /// What people see of it.
+    pub(crate) fn opened(&self) -> Opened {
+        let AskFact { ask, context, limit, sender, handoff } = self.fact.clone();
+        Opened {
+            ask,
+            context,
+            session: self.session.clone(),
+            source: self.source.clone(),
+            since: self.since,
+            waiting: false,
+            limit,
+            sender,
+            handoff,
+        }
     }
 
     /// An ask about an action.
@@ -55,17 +123,15 @@ impl AskDraft {
             None => format!("ask_{}", random::token::<16>()?),
         };
         let exact = serde_json::to_vec(&action).unwrap_or_default();
+        let ask = Ask {
+            action,
+            gate: Some(gate),
+            digest: id::hex(&Sha256::digest(&exact)),
+            deadline: Some(deadline),
+            ..Ask::new(id, format!("rpl_{}", random::token::<16>()?), AskKind::Confirmation)
+        };
         Ok(Self {
-            fact: AskFact {
-                ask: Ask {
-                    action,
-                    gate: Some(gate),
-                    digest: id::hex(&Sha256::digest(&exact)),
-                    deadline: Some(deadline),
-                    ..Ask::new(id, format!("rpl_{}", random::token::<16>()?), AskKind::Confirmation)
-                },
-                context,
-            },
+            fact: AskFact { limit: Some(deadline), ..AskFact::new(ask, context) },
             session: session.to_owned(),
             source: Source {
                 protocol: "banister".to_owned(),
@@ -79,7 +145,7 @@ impl AskDraft {
 
     /// The record of it.
     pub fn entry(&self, keeper: &Keeper) -> banister_journal::Entry {
-        let AskFact { ask, context } = &self.fact;
+        let AskFact { ask, context, .. } = &self.fact;
         let opened = Activity {
             origin: Origin { session: self.session.as_str().into(), seq: 0, time: self.since },
             context: Arc::new(context.clone()),

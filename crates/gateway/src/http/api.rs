@@ -1,23 +1,29 @@
-//! What programs ask: the inbox, answers, sessions, login links. JSON in, JSON out, with a `schema` each.
+//! What programs ask: the inbox, answers, more time, sessions, login links. JSON in, JSON out, with a `schema` each.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use banister_events::activity::AskKind;
+use banister_events::activity::{AskKind, ResponseKind};
 use banister_events::event::time_text;
 use banister_events::text;
+use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use super::body::whole;
 use super::{Problem, Shared};
 use crate::deliver::blocking;
-use crate::desk::{Opened, Refused, Reply};
+use crate::desk::{Given, More, Opened, Refused, Said};
 use crate::keys::Scope;
 
 /// The longest word to the agent.
 pub(super) const MESSAGE_CHARS: usize = 4_000;
+/// The longest answer to a question: what AAEP takes.
+pub(super) const TEXT_CHARS: usize = 16_384;
 
 pub(super) async fn inbox(
     State(shared): State<Shared>,
@@ -38,15 +44,14 @@ fn row(opened: &Opened) -> Value {
         "session": opened.session,
         "cwd": opened.context.cwd,
         "since": time_text(opened.since),
-        "deadline": ask.deadline.map(time_text),
-        "default": "reject",
+        "deadline": ask.deadline.map(time_text).filter(|_| opened.handoff.is_none()),
+        "limit": opened.limit.map(time_text),
+        "extendable": opened.is_extendable(),
+        "default": opened.default_word(),
         "waiting": opened.waiting,
+        "pushed": opened.sender.is_some(),
         "digest": ask.digest,
-        "kind": match ask.kind {
-            AskKind::Confirmation => "confirmation",
-            AskKind::Clarification { .. } => "clarification",
-            AskKind::Plan { .. } => "plan",
-        },
+        "kind": kind_of(opened),
     });
     if let Some(fields) = row.as_object_mut() {
         if let Some(action) = &ask.action {
@@ -59,17 +64,85 @@ fn row(opened: &Opened) -> Value {
         if let Some(gate) = &ask.gate {
             fields.insert("gate".into(), json!(gate));
         }
+        if let Some(words) = &ask.words {
+            fields.insert("words".into(), json!(words));
+        }
+        if let Some(handoff) = &opened.handoff {
+            fields.insert("handoff".into(), json!(handoff));
+        }
+        match &ask.kind {
+            AskKind::Confirmation => {}
+            AskKind::Plan { text } => drop(fields.insert("plan".into(), json!(text))),
+            AskKind::Clarification { question, kinds, choices, context, default } => {
+                let takes: Vec<&str> = match kinds.as_slice() {
+                    [] => vec![ResponseKind::Freetext.name()],
+                    kinds => kinds.iter().map(|kind| kind.name()).collect(),
+                };
+                fields.insert("question".into(), json!(question));
+                fields.insert("takes".into(), json!(takes));
+                fields.insert("choices".into(), json!(choices));
+                fields.insert("context".into(), json!(context));
+                fields.insert("default_response".into(), json!(default));
+            }
+        }
     }
     row
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What kind of thing waits, in a word.
+fn kind_of(opened: &Opened) -> &'static str {
+    match &opened.ask.kind {
+        _ if opened.handoff.is_some() => "handoff",
+        AskKind::Confirmation => "confirmation",
+        AskKind::Clarification { .. } => "clarification",
+        AskKind::Plan { .. } => "plan",
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct Answer {
-    decision: String,
+    /// `accept`, `reject`, `yes` or `no`.
+    decision: Option<String>,
+    /// One of the choices.
+    choice: Option<String>,
+    number: Option<Number>,
+    text: Option<String>,
     message: Option<String>,
     /// The digest of the action the person saw; where it is given it must be the one that is asked about.
     digest: Option<String>,
+}
+
+impl Answer {
+    /// The one thing that is said.
+    fn said(&self) -> Result<Said, Problem> {
+        let unknown = |what: String| {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "decision", what).remedy(
+                "answer with one of decision (accept, reject, yes, no), choice, number, text",
+            )
+        };
+        let decision = self.decision.as_deref().map(|word| match word {
+            "accept" => Ok(Said::Accept),
+            "reject" => Ok(Said::Reject),
+            "yes" => Ok(Said::Yes),
+            "no" => Ok(Said::No),
+            other => Err(unknown(format!("{other:?} is not a decision"))),
+        });
+        let text = |text: &str| text::shorten(text, TEXT_CHARS).into_owned();
+        let mut said = [
+            decision.transpose()?,
+            self.choice.clone().map(Said::Choice),
+            self.number.clone().map(Said::Number),
+            self.text.as_deref().map(text).map(Said::Text),
+        ]
+        .into_iter()
+        .flatten();
+        match (said.next(), said.next()) {
+            (Some(said), None) => Ok(said),
+            (None, _) => Err(unknown("there is no answer in this".to_owned())),
+            (Some(_), Some(_)) => Err(unknown("there is more than one answer in this".to_owned())),
+        }
+    }
 }
 
 pub(super) async fn answer(
@@ -85,21 +158,49 @@ pub(super) async fn answer(
         Problem::new(StatusCode::BAD_REQUEST, "json", error.to_string())
             .remedy(r#"send {"decision": "accept" or "reject", "message": "…"}"#)
     })?;
-    let accept = match answer.decision.as_str() {
-        "accept" => true,
-        "reject" => false,
-        other => {
-            let message = format!("{other:?} is not an answer to a confirmation");
-            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "decision", message)
-                .remedy("answer accept or reject"));
-        }
-    };
+    let said = answer.said()?;
     let message = answer.message.map(|message| text::shorten(&message, MESSAGE_CHARS).into_owned());
     let (door, digest) = (shared.door.name, answer.digest);
-    let reply = Reply { accept, message, door, key: guest.key, digest };
-    match shared.gateway.desk.answer(&ask, &reply).await {
+    let given = Given { said, message, door, key: guest.key, digest };
+    match shared.gateway.desk.give(&ask, &given).await {
         Ok(fact) => Ok(Json(json!({
             "schema": "banister.answer/v1", "ask": fact.ask, "outcome": fact.outcome, "by": fact.by,
+        }))),
+        Err(refused) => Err(problem(&refused)),
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Extend {
+    /// By how much; by as much again as there was, where nothing is said.
+    seconds: Option<NonZeroU32>,
+    digest: Option<String>,
+}
+
+pub(super) async fn extend(
+    State(shared): State<Shared>,
+    Path(ask): Path<String>,
+    method: Method,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Json<Value>, Problem> {
+    let guest = shared.admit(&method, &headers, Scope::Answer)?;
+    let bytes = whole(body, 64 * 1024).await?;
+    let bytes = if bytes.is_empty() { Bytes::from_static(b"{}") } else { bytes };
+    let Extend { seconds, digest } = serde_json::from_slice(&bytes).map_err(|error| {
+        Problem::new(StatusCode::BAD_REQUEST, "json", error.to_string())
+            .remedy(r#"send {"seconds": 300}, or {}"#)
+    })?;
+    let by = seconds.map(|seconds| Duration::from_secs(seconds.get().into()));
+    let more = More { by, door: shared.door.name, key: guest.key, digest };
+    match shared.gateway.desk.extend(&ask, &more).await {
+        Ok(opened) => Ok(Json(json!({
+            "schema": "banister.extend/v1",
+            "ask": opened.ask.id,
+            "deadline": opened.ask.deadline.map(time_text),
+            "limit": opened.limit.map(time_text),
+            "extendable": opened.is_extendable(),
         }))),
         Err(refused) => Err(problem(&refused)),
     }
@@ -110,7 +211,8 @@ pub(super) fn problem(refused: &Refused) -> Problem {
         Refused::Unknown(_) => (StatusCode::NOT_FOUND, "ask"),
         Refused::Ambiguous(..) => (StatusCode::BAD_REQUEST, "ambiguous"),
         Refused::Late(_) => (StatusCode::CONFLICT, "late"),
-        Refused::Unfit => (StatusCode::UNPROCESSABLE_ENTITY, "unfit"),
+        Refused::Unfit | Refused::Wrong(_) => (StatusCode::UNPROCESSABLE_ENTITY, "unfit"),
+        Refused::Limit(_) => (StatusCode::UNPROCESSABLE_ENTITY, "limit"),
         Refused::Another => (StatusCode::UNPROCESSABLE_ENTITY, "digest"),
         Refused::Journal(_) => (StatusCode::SERVICE_UNAVAILABLE, "journal"),
     };

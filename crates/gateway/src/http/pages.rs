@@ -10,7 +10,7 @@ use axum::Form;
 use axum::body::Body;
 use axum::extract::{FromRequest, Path, Query, Request, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use banister_events::activity::{AskKind, Risk};
+use banister_events::activity::{AskKind, ResponseKind, Risk};
 use banister_events::event::time_text;
 use banister_events::locale::Locale;
 use banister_events::{aaep, text};
@@ -24,9 +24,9 @@ use super::body::whole;
 use super::streams::accepted_language;
 use super::{Problem, SESSION_COOKIE, Shared, api, cookie, csrf_fits};
 use crate::deliver::blocking;
-use crate::desk::{Opened, Reply};
+use crate::desk::{Given, More, Opened, Refused, Said};
 use crate::keys::{Guest, Scope};
-use crate::project::Projection;
+use crate::project::{Handoff, Projection};
 
 const LANGUAGE_COOKIE: &str = "banister_lang";
 const POLICY: &str = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -97,6 +97,8 @@ pub(super) async fn inbox(
     let notice = asked.notice.as_deref().and_then(|notice| match notice {
         "accepted" => Some(locale.say("page.accepted_notice", &[])),
         "rejected" => Some(locale.say("page.rejected_notice", &[])),
+        "answered" => Some(locale.say("page.answered_notice", &[])),
+        "extended" => Some(locale.say("page.extended_notice", &[])),
         _ => None,
     });
     let values = context! { asks, sessions, count, notice, csrf => guest.csrf };
@@ -131,16 +133,44 @@ fn card(opened: &Opened, locale: Locale) -> minijinja::Value {
         row("page.undo", locale.say(undo, &[]), None);
     }
     let words = ask.action.as_ref().and_then(|action| action.rationale.as_deref());
-    if let Some(words) = words {
+    if let Some(words) = words.or(ask.words.as_deref()) {
         row("page.agent_words", text::visible(words).into_owned(), None);
+    }
+    if let AskKind::Clarification { context: Some(context), .. } = &ask.kind {
+        row("page.context", text::visible(context).into_owned(), None);
+    }
+    if let Some(Handoff { target, uri, .. }) = &opened.handoff {
+        let told = |text: &Option<String>| text.as_deref().map(text::one_line);
+        for (key, value) in [("page.handoff_to", told(target)), ("page.handoff_where", told(uri))] {
+            if let Some(value) = value {
+                row(key, value, None);
+            }
+        }
     }
     if let Some(cwd) = &opened.context.cwd {
         row("page.folder", text::visible(cwd).into_owned(), None);
     }
-    let until = ask.deadline.map(clock_text).unwrap_or_default();
-    let until = format!("{until} · {}", locale.say("page.until_note", &[]));
-    row("page.until", until, None);
+    let question = matches!(ask.kind, AskKind::Clarification { .. });
+    if opened.handoff.is_none() {
+        let note = match opened.default_word() {
+            _ if question => "page.until_note_question",
+            "accept" => "page.until_note_accept",
+            _ => "page.until_note",
+        };
+        let until = ask.deadline.map(clock_text).unwrap_or_default();
+        row("page.until", format!("{until} · {}", locale.say(note, &[])), None);
+        if let Some(limit) = opened.limit {
+            let limit = clock_text(limit);
+            let spent = locale.say("page.limit_note", &[]);
+            let shown = if opened.is_extendable() { limit } else { format!("{limit} · {spent}") };
+            row("page.limit", shown, None);
+        }
+    }
     let (title, subject) = match (&ask.kind, &ask.action) {
+        _ if opened.handoff.is_some() => {
+            let reason = opened.handoff.as_ref().map(|handoff| handoff.reason.clone());
+            (locale.say("page.hands_over", &[("agent", agent)]), reason.unwrap_or_default())
+        }
         (AskKind::Confirmation, Some(action)) => (
             locale.say("page.wants_to_run", &[("agent", agent), ("tool", &action.title())]),
             action.subject(),
@@ -153,21 +183,79 @@ fn card(opened: &Opened, locale: Locale) -> minijinja::Value {
         }
     };
     let opaque = ask.gate.as_ref().and_then(|gate| gate.opaque.as_ref());
+    let disconnected = !opened.waiting && opened.sender.is_none();
     context! {
         id => ask.id.as_str(), title => text::one_line(&title), subject => text::visible(&subject),
         opaque => opaque.map(|reason| locale.say("page.not_inspectable", &[("reason", reason)])),
         digest => ask.digest.as_str(), rows,
-        disconnected => (!opened.waiting).then(|| locale.say("page.disconnected", &[])),
+        disconnected => disconnected.then(|| locale.say("page.disconnected", &[])),
+        extendable => opened.is_extendable(),
+        handoff => opened.handoff.is_some(),
+        fields => fields(&ask.kind),
     }
+}
+
+/// What an answer to a question can be given in; none where yes or no is asked for.
+fn fields(kind: &AskKind) -> Option<minijinja::Value> {
+    let AskKind::Clarification { kinds, choices, default, .. } = kind else { return None };
+    let takes = |kind: ResponseKind| kinds.contains(&kind);
+    let choices: Vec<_> = choices
+        .iter()
+        .filter(|_| takes(ResponseKind::MultipleChoice))
+        .map(|choice| {
+            let checked = default.as_ref() == Some(&choice.value);
+            context! { value => choice.value.as_str(), label => text::one_line(&choice.label), checked }
+        })
+        .collect();
+    Some(context! {
+        choices,
+        yes_no => takes(ResponseKind::YesNo),
+        number => takes(ResponseKind::Numeric),
+        text => kinds.is_empty() || takes(ResponseKind::Freetext),
+    })
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct AnswerForm {
     csrf: String,
     digest: String,
+    #[serde(default)]
     decision: String,
     #[serde(default)]
     message: String,
+    #[serde(default)]
+    choice: String,
+    #[serde(default)]
+    yes_no: String,
+    #[serde(default)]
+    number: String,
+    #[serde(default)]
+    text: String,
+}
+
+impl AnswerForm {
+    /// The one thing that is said.
+    fn said(&self) -> Option<Said> {
+        match self.decision.as_str() {
+            "accept" => return Some(Said::Accept),
+            "reject" => return Some(Said::Reject),
+            "answer" => {}
+            _ => return None,
+        }
+        let given = |text: &str| Some(text.to_owned()).filter(|text| !text.trim().is_empty());
+        let number = match given(&self.number) {
+            Some(text) => Some(Said::Number(text.trim().parse().ok()?)),
+            None => None,
+        };
+        let yes_no = match self.yes_no.as_str() {
+            "yes" => Some(Said::Yes),
+            "no" => Some(Said::No),
+            _ => None,
+        };
+        let text = given(&text::shorten(&self.text, api::TEXT_CHARS)).map(Said::Text);
+        // Whoever writes something has left a choice that was there before.
+        number.or(text).or_else(|| given(&self.choice).map(Said::Choice)).or(yes_no)
+    }
 }
 
 pub(super) async fn answer(
@@ -187,19 +275,62 @@ pub(super) async fn answer(
     if !csrf_fits(&guest, Some(&form.csrf)) {
         return problem(locale, StatusCode::FORBIDDEN, "the anti-forgery token does not fit");
     }
-    let accept = match form.decision.as_str() {
-        "accept" => true,
-        "reject" => false,
-        _ => return problem(locale, StatusCode::BAD_REQUEST, "answer accept or reject"),
+    let Some(said) = form.said() else {
+        return problem(locale, StatusCode::BAD_REQUEST, "there is no answer in this");
     };
     let message = text::shorten(&form.message, api::MESSAGE_CHARS).into_owned();
-    let digest = Some(form.digest);
-    let reply = Reply { accept, message: Some(message), door: "page", key: guest.key, digest };
-    match shared.gateway.desk.answer(&ask, &reply).await {
-        Ok(_) if accept => Redirect::to("/?notice=accepted").into_response(),
-        Ok(_) => Redirect::to("/?notice=rejected").into_response(),
-        Err(refused) => {
-            let line = locale.say("page.late_notice", &[("reason", &refused.to_string())]);
+    let notice = match &said {
+        Said::Accept => "accepted",
+        Said::Reject => "rejected",
+        _ => "answered",
+    };
+    let (message, digest) = (Some(message), Some(form.digest));
+    let given = Given { said, message, door: "page", key: guest.key, digest };
+    match shared.gateway.desk.give(&ask, &given).await {
+        Ok(_) => Redirect::to(&format!("/?notice={notice}")).into_response(),
+        Err(refused) => refusal(locale, &refused),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ExtendForm {
+    csrf: String,
+    digest: String,
+}
+
+pub(super) async fn extend(
+    State(shared): State<Shared>,
+    Path(ask): Path<String>,
+    request: Request,
+) -> Response {
+    let locale = preferred(request.headers());
+    let guest = match admit(&shared, request.headers(), Scope::Answer, locale) {
+        Ok(guest) => guest,
+        Err(page) => return *page,
+    };
+    let form: ExtendForm = match form(request).await {
+        Ok(form) => form,
+        Err(problem) => return problem.into_response(),
+    };
+    if !csrf_fits(&guest, Some(&form.csrf)) {
+        return problem(locale, StatusCode::FORBIDDEN, "the anti-forgery token does not fit");
+    }
+    let more = More { by: None, door: "page", key: guest.key, digest: Some(form.digest) };
+    match shared.gateway.desk.extend(&ask, &more).await {
+        Ok(_) => Redirect::to("/?notice=extended").into_response(),
+        Err(refused) => refusal(locale, &refused),
+    }
+}
+
+/// The page for what did not count.
+fn refusal(locale: Locale, refused: &Refused) -> Response {
+    let reason = refused.to_string();
+    match refused {
+        Refused::Wrong(_) | Refused::Limit(_) => {
+            problem(locale, StatusCode::UNPROCESSABLE_ENTITY, &reason)
+        }
+        _ => {
+            let line = locale.say("page.late_notice", &[("reason", &reason)]);
             problem(locale, StatusCode::CONFLICT, &line)
         }
     }

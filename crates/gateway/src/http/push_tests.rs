@@ -21,6 +21,8 @@ use crate::project::Projection;
 use crate::serve::Serving;
 use crate::{Gateway, Settings, serve};
 
+#[path = "push_tests/asks.rs"]
+mod asks;
 #[path = "push_tests/decide.rs"]
 mod decide;
 #[path = "push_tests/doors.rs"]
@@ -120,10 +122,14 @@ impl House {
 
     /// What a stream has said from its start until it has been quiet for a while.
     async fn follow(&self, path: &str) -> Vec<Value> {
+        self.follow_with(path, &self.person).await
+    }
+
+    async fn follow_with(&self, path: &str, key: &str) -> Vec<Value> {
         let mut stream = TcpStream::connect(self.serving.address).await.unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
-            self.serving.address, self.person
+            self.serving.address, key
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut bytes = Vec::new();

@@ -149,7 +149,7 @@ impl Gateway {
                 let incoming = incoming(facts.agent.clone(), event_id.clone(), waiting);
                 let what = (read::action(event), gate.clone());
                 let ask = AskDraft::new(&incoming, session, what, read::context(event), now);
-                Some(ask.map_err(Trouble::Failed)?)
+                Some(ask.map_err(Trouble::Failed)?.within(self.settings.ask_time))
             }
             _ => None,
         };

@@ -13,6 +13,7 @@ use banister_events::frame;
 use banister_journal::{Draft, Kind, Level, Passage, Record};
 use tokio::sync::OwnedMutexGuard;
 
+use super::asks::Listener;
 use super::pieces::Pieces;
 use crate::index::Index;
 use crate::project::Pushed;
@@ -42,6 +43,8 @@ pub(super) struct Lane {
     memory: Option<Memory>,
     /// The same, and what is about to be recorded.
     pub(super) next: Option<Memory>,
+    /// What reads the session for what it asks, where it does. It has seen all records, as the memory.
+    pub(super) listener: Option<Listener>,
     ids: HashSet<String>,
     order: VecDeque<String>,
 }
@@ -97,7 +100,7 @@ impl Memory {
         let origin =
             Origin { session: record.session.as_str().into(), seq: record.seq, time: record.time };
         if let Some(reader) = &mut self.reader {
-            for activity in reader.read(record, &origin) {
+            for activity in reader.told(record, &origin) {
                 self.index.add(&activity);
             }
         }

@@ -10,6 +10,7 @@ use banister_events::json::{Parser, View};
 use banister_events::{aaep, frame, id, text};
 use bytes::Bytes;
 
+use super::asks::may_ask;
 use super::{Held, NOT_AN_EVENT, OTHER_THREAD, Pusher, kept};
 
 /// The longest id, turn or name that is taken as it is.
@@ -31,6 +32,8 @@ pub(super) struct Facts {
     pub(super) id: Option<String>,
     pub(super) turn: Option<String>,
     pub(super) action: Option<String>,
+    /// Whether it may ask something.
+    pub(super) asks: bool,
     /// What is wrong with it at this door.
     pub(super) findings: Vec<Finding>,
 }
@@ -59,6 +62,11 @@ impl Item {
 
     pub(super) fn id(&self) -> Option<&str> {
         self.read.as_ref().ok()?.id.as_deref()
+    }
+
+    /// Whether it may ask something.
+    pub(super) fn asks(&self) -> bool {
+        self.read.as_ref().is_ok_and(|facts| facts.asks)
     }
 
     /// Whether an event with its id was recorded lately.
@@ -102,6 +110,7 @@ impl Pusher {
             Protocol::Agui => self.agui(event),
             Protocol::Aep => self.aep(event),
         };
+        facts.asks = may_ask(self.protocol, event);
         // What has no id of its own is known again by that of the push.
         let push = || self.idempotency.as_ref().map(|push| format!("{push}/{index}"));
         facts.id = facts.id.or_else(push);
@@ -121,6 +130,7 @@ impl Pusher {
             id: key(event, "/event_id"),
             turn: name(event, "/session_id"),
             action: name(event, "/call_id"),
+            asks: false,
             findings: Vec::new(),
         })
     }
@@ -138,6 +148,7 @@ impl Pusher {
             id: None,
             turn: name(event, "/runId"),
             action: name(event, "/toolCallId"),
+            asks: false,
             findings: named.map(other).into_iter().collect(),
         }
     }
@@ -159,6 +170,7 @@ impl Pusher {
             id: key(event, "/id"),
             turn: name(event, "/session/turn_id"),
             action: name(event, "/action/id").or_else(|| name(event, "/action_id")),
+            asks: false,
             findings: Vec::new(),
         }
     }

@@ -1,7 +1,8 @@
 //! Pushed events become activities, by the reader of their protocol.
 //!
 //! Nothing that arrives in Banister's own extension fields counts here: whoever may push can write anything there. An
-//! answer to an action that went through the gate is the desk's to tell: what an agent says about it is not told.
+//! answer to an action that went through the gate is the desk's to tell: what an agent says about it is not told. Neither
+//! is what it says about its own asks: they are on the desk, with records of their own.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -20,6 +21,8 @@ const GATED: usize = 4_096;
 #[derive(Debug, Clone)]
 pub(crate) struct Pushed {
     reader: Reader,
+    /// Asks that the agent opened and has not closed.
+    asked: HashSet<String>,
     gated: HashSet<String>,
     order: VecDeque<String>,
 }
@@ -39,16 +42,16 @@ impl Pushed {
             Protocol::Agui => Reader::Agui(Box::default()),
             Protocol::Aep => Reader::Aep(Box::default()),
         };
-        Some(Self { reader, gated: HashSet::new(), order: VecDeque::new() })
+        Some(Self { reader, asked: HashSet::new(), gated: HashSet::new(), order: VecDeque::new() })
     }
 
-    /// The activities of the next record.
-    pub(crate) fn read(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
+    /// What everybody is told of the next record.
+    pub(crate) fn told(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
         let gate = record.gate.as_ref().and_then(|gate| Gate::deserialize(gate).ok());
         self.message(&record.body, gate.as_ref(), record.action.as_deref(), origin)
     }
 
-    /// The activities of what is kept of one event. That may be several events: no door takes an array for an event.
+    /// What everybody is told of what is kept of one event: the desk tells what is asked, and how that ended.
     pub(crate) fn message(
         &mut self,
         body: &[u8],
@@ -56,21 +59,39 @@ impl Pushed {
         action: Option<&str>,
         origin: &Origin,
     ) -> Vec<Activity> {
-        if body.first() != Some(&b'[') {
-            return self.event(body, gate, action, origin);
+        let mut told = self.read(body, gate, origin);
+        if let (Reader::Aep(_), Some(_), Some(action)) = (&self.reader, gate, action) {
+            self.remember(action);
         }
-        let events: Vec<Value> = serde_json::from_slice(body).unwrap_or_default();
-        let read = |event: Value| self.event(event.to_string().as_bytes(), gate, action, origin);
-        events.into_iter().flat_map(read).collect()
+        told.retain(|activity| match &activity.what {
+            What::AskOpened { ask } => {
+                if self.asked.len() < GATED {
+                    self.asked.insert(ask.id.clone());
+                }
+                false
+            }
+            What::AskClosed { id, .. } => !self.asked.remove(id),
+            _ => true,
+        });
+        told
     }
 
-    fn event(
+    /// The activities of what is kept of one event. That may be several events: no door takes an array for an event.
+    pub(crate) fn read(
         &mut self,
         body: &[u8],
         gate: Option<&Gate>,
-        action: Option<&str>,
         origin: &Origin,
     ) -> Vec<Activity> {
+        if body.first() != Some(&b'[') {
+            return self.event(body, gate, origin);
+        }
+        let events: Vec<Value> = serde_json::from_slice(body).unwrap_or_default();
+        let read = |event: Value| self.event(event.to_string().as_bytes(), gate, origin);
+        events.into_iter().flat_map(read).collect()
+    }
+
+    fn event(&mut self, body: &[u8], gate: Option<&Gate>, origin: &Origin) -> Vec<Activity> {
         match &mut self.reader {
             Reader::Agui(reader) => {
                 let (mut parser, mut told) = (Parser::default(), Vec::new());
@@ -91,9 +112,6 @@ impl Pushed {
                 let answers = event.as_object().is_some_and(aep::event::is_response);
                 if answers && told.iter().any(|activity| self.decided_here(activity)) {
                     told.clear();
-                }
-                if let (Some(_), Some(action)) = (gate, action) {
-                    self.remember(action);
                 }
                 told
             }

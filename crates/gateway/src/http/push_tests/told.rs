@@ -3,7 +3,7 @@
 use super::*;
 
 /// What a session says in a protocol, straight from its records.
-fn told(house: &House, session: &str, protocol: Protocol) -> Vec<Value> {
+pub(super) fn told(house: &House, session: &str, protocol: Protocol) -> Vec<Value> {
     let records = house.gateway.journal.session(session, 0, 100_000).unwrap();
     let mut projection = Projection::new(Arc::clone(&house.gateway.agents));
     let activities: Vec<_> = records.iter().flat_map(|record| projection.next(record)).collect();

@@ -1,0 +1,110 @@
+//! What a person says to an ask that they name, and whether that is an answer to it.
+
+use banister_events::activity::{self, AskKind, Choice, ResponseKind};
+use banister_events::text;
+use serde_json::{Number, Value};
+
+use super::{Opened, Refused};
+
+/// What a person says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// It may go on; to a question, yes.
+    Accept,
+    /// It must not; a question is not answered.
+    Reject,
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+    /// One of the choices, by what it is called or by what people read.
+    Choice(String),
+    /// A number.
+    Number(Number),
+    /// A text.
+    Text(String),
+}
+
+/// An answer by a person who names the ask.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// What was said.
+    pub said: Said,
+    /// A word to the agent.
+    pub message: Option<String>,
+    /// The door it came through.
+    pub door: &'static str,
+    /// The id of the key it came with.
+    pub key: String,
+    /// The digest of the action the person saw, if it is known: an answer to anything else does not count.
+    pub digest: Option<String>,
+}
+
+impl Said {
+    /// The same in the words of the ask; a refusal that names what it takes, where it is no answer to it.
+    pub(super) fn to(&self, opened: &Opened) -> Result<activity::Reply, Refused> {
+        let wrong = || Refused::Wrong(takes(opened));
+        let AskKind::Clarification { kinds, choices, .. } = &opened.ask.kind else {
+            return match self {
+                Self::Accept | Self::Yes => Ok(activity::Reply::Accept { updated_input: None }),
+                Self::Reject | Self::No => Ok(activity::Reply::Reject),
+                _ => Err(wrong()),
+            };
+        };
+        let takes = |kind: ResponseKind| {
+            kinds.contains(&kind) || kinds.is_empty() && kind == ResponseKind::Freetext
+        };
+        let response = match self {
+            Self::Reject => return Ok(activity::Reply::Reject),
+            Self::Accept | Self::Yes if takes(ResponseKind::YesNo) => Value::Bool(true),
+            Self::No if takes(ResponseKind::YesNo) => Value::Bool(false),
+            Self::Number(number) if takes(ResponseKind::Numeric) => Value::Number(number.clone()),
+            Self::Choice(name) if takes(ResponseKind::MultipleChoice) => {
+                Value::String(chosen(choices, name).ok_or_else(wrong)?)
+            }
+            Self::Text(said) if takes(ResponseKind::Freetext) && !said.is_empty() => {
+                Value::String(said.clone())
+            }
+            Self::Text(said) if takes(ResponseKind::MultipleChoice) => {
+                Value::String(chosen(choices, said).ok_or_else(wrong)?)
+            }
+            _ => return Err(wrong()),
+        };
+        Ok(activity::Reply::Respond { response })
+    }
+}
+
+/// The value of a choice: by itself, else by its label.
+fn chosen(choices: &[Choice], name: &str) -> Option<String> {
+    let by_value = choices.iter().find(|choice| choice.value == name);
+    let mut by_label =
+        choices.iter().filter(|choice| choice.label.to_lowercase() == name.to_lowercase());
+    by_value.or_else(|| by_label.next()).map(|choice| choice.value.clone())
+}
+
+/// What counts as an answer, for people.
+fn takes(opened: &Opened) -> String {
+    if opened.handoff.is_some() {
+        return "accept when it is done, reject when nobody takes it".to_owned();
+    }
+    let AskKind::Clarification { kinds, choices, .. } = &opened.ask.kind else {
+        return "accept or reject".to_owned();
+    };
+    let has = |kind: ResponseKind| kinds.contains(&kind);
+    let mut ways = Vec::new();
+    if has(ResponseKind::YesNo) {
+        ways.push("yes or no".to_owned());
+    }
+    if has(ResponseKind::MultipleChoice) {
+        let names: Vec<String> =
+            choices.iter().map(|choice| text::one_line(&choice.value)).collect();
+        ways.push(format!("one of the choices ({})", names.join(", ")));
+    }
+    if has(ResponseKind::Numeric) {
+        ways.push("a number".to_owned());
+    }
+    if has(ResponseKind::Freetext) || kinds.is_empty() {
+        ways.push("a text".to_owned());
+    }
+    format!("{}; or reject, which answers nothing", ways.join(", "))
+}
