@@ -294,7 +294,8 @@ async fn a_turn_that_ends_ends_the_run_and_a_gateway_that_stops_fails_it() {
             let (_dir, gateway, session) = at_work().await;
             let (outlet, mut body) = Outlet::new(encoding);
             let stop = CancellationToken::new();
-            let attached = Arc::clone(&gateway).attach(a_run(&gateway, &session, outlet), stop.clone());
+            let attached =
+                Arc::clone(&gateway).attach(a_run(&gateway, &session, outlet), stop.clone());
             let attached = gateway.tasks.spawn(attached);
             let mut bytes = piece(&mut body).await.to_vec();
             if stops {
