@@ -74,8 +74,8 @@ mod tests {
     #[test]
     fn a_length_of_time_is_a_number_and_a_unit() {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
-        assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
+        assert_eq!(duration("5m"), Ok(Duration::from_mins(5)));
+        assert_eq!(duration("2h"), Ok(Duration::from_hours(2)));
         assert_eq!(duration("45"), Ok(Duration::from_secs(45)));
         for wrong in ["", "0s", "m", "5d", "-5m", "1.5h", "9999999999s", "4294967295h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
