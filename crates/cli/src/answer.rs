@@ -9,7 +9,10 @@ use crate::place::{Place, block_on};
 use crate::print;
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("said").required(true)))]
+#[command(
+    group(ArgGroup::new("said").required(true)),
+    override_usage = "banister answer [OPTIONS] <ASK> <ANSWER|--yes|--no|--choice <NAME>|--number <NUMBER>|--text <TEXT>>"
+)]
 pub(crate) struct AnswerArgs {
     /// The ask, by its id or the beginning of it
     ask: String,
