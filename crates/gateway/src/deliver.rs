@@ -146,7 +146,7 @@ impl Gateway {
             key,
             out,
         };
-        follower.run(start).await.unwrap_or_else(|Gone| ());
+        follower.run(start).await.unwrap_or(());
     }
 
     /// The records after a position: from the live end if it is near, else from the journal.
@@ -326,6 +326,7 @@ impl Follower {
 }
 
 /// What cannot be read ends the stream; who follows comes back with its cursor.
+#[expect(clippy::needless_pass_by_value, reason = "it stands where errors are mapped")]
 pub(crate) fn unread(error: Error) -> Gone {
     tracing::error!(%error, "A subscriber's records could not be read.");
     Gone

@@ -135,7 +135,7 @@ pub async fn start(
 /// How many files may be open, once that is as many as the system lets us have.
 fn open_files() -> Option<u64> {
     let now = getrlimit(Resource::Nofile);
-    let mut raised = now.clone();
+    let mut raised = now;
     raised.current = now.maximum;
     match setrlimit(Resource::Nofile, raised) {
         Ok(()) => now.maximum,

@@ -5,6 +5,7 @@
 //! 10,000 hits are compared, and pages are exact as long as nothing is added. How text is split into words is written in
 //! `words.rs`.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -234,6 +235,15 @@ macro_rules! filter {
     };
 }
 
+/// What is shown of a hit, after its number.
+macro_rules! shown {
+    () => {
+        "passage.session, passage.seq, passage.time, passage.agent, passage.kind,
+         highlight(passage_words, 0, :open, :close),
+         snippet(passage_words, 1, :open, :close, '…', 24)"
+    };
+}
+
 fn newest(
     connection: &Connection,
     query: &Query,
@@ -241,21 +251,31 @@ fn newest(
     range: RangeInclusive<i64>,
 ) -> Result<Page, Error> {
     let limit = query.limit.min(PAGE);
+    // One pass: a search for a beginning pays for all words that begin so each time it is made.
     let mut statement = connection.prepare_cached(concat!(
-        "SELECT passage.id FROM passage_words CROSS JOIN passage ON passage.id = passage_words.rowid
+        "SELECT passage.id, ",
+        shown!(),
+        " FROM passage_words CROSS JOIN passage ON passage.id = passage_words.rowid
          WHERE passage_words MATCH :matching AND ",
         filter!(),
         " ORDER BY passage_words.rowid DESC LIMIT :limit"
     ))?;
-    let mut ids = collect(
+    let (open, close) = (words::OPEN.to_string(), words::CLOSE.to_string());
+    let mut found: Vec<(i64, Hit)> = collect(
         &mut statement,
         (query, &range),
-        &[(":matching", &matching), (":limit", &signed(limit as u64 + 1))],
+        &[
+            (":matching", &matching),
+            (":limit", &signed(limit as u64 + 1)),
+            (":open", &open),
+            (":close", &close),
+        ],
+        |row| Ok((row.get(0)?, hit(row)?)),
     )?;
-    let more = ids.len() > limit;
-    ids.truncate(limit);
-    let next = ids.last().filter(|_| more).map(|id| format!("n.{id}"));
-    Ok(Page { hits: hits(connection, matching, &ids)?, next })
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|(id, _)| format!("n.{id}"));
+    Ok(Page { hits: found.into_iter().map(|(_, hit)| hit).collect(), next })
 }
 
 fn best(
@@ -274,7 +294,7 @@ fn best(
         "    ORDER BY passage_words.rowid DESC LIMIT :compared)
          SELECT id FROM hit ORDER BY rank, id DESC LIMIT :limit OFFSET :offset"
     ))?;
-    let mut ids = collect(
+    let mut ids: Vec<i64> = collect(
         &mut statement,
         (query, &range),
         &[
@@ -283,6 +303,7 @@ fn best(
             (":limit", &signed(limit as u64 + 1)),
             (":offset", &offset),
         ],
+        |row| row.get(0),
     )?;
     let more = ids.len() > limit;
     ids.truncate(limit);
@@ -291,11 +312,12 @@ fn best(
     Ok(Page { hits: hits(connection, matching, &ids)?, next })
 }
 
-fn collect(
+fn collect<T>(
     statement: &mut rusqlite::Statement<'_>,
     (query, range): (&Query, &RangeInclusive<i64>),
     parameters: &[(&str, &dyn ToSql)],
-) -> Result<Vec<i64>, Error> {
+    take: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, Error> {
     let (since, until) = (query.since.map(micros), query.until.map(micros));
     let mut all: Vec<(&str, &dyn ToSql)> = vec![
         (":first", range.start()),
@@ -307,38 +329,44 @@ fn collect(
         (":until", &until),
     ];
     all.extend(parameters);
-    let ids = statement.query_map(all.as_slice(), |row| row.get(0))?;
-    Ok(ids.collect::<Result<_, _>>()?)
+    let found = statement.query_map(all.as_slice(), take)?;
+    Ok(found.collect::<Result<_, _>>()?)
 }
 
+/// These hits, in their order, in one pass over what lies between them.
 fn hits(connection: &Connection, matching: &str, ids: &[i64]) -> Result<Vec<Hit>, Error> {
-    let mut statement = connection.prepare_cached(
-        "SELECT passage.session, passage.seq, passage.time, passage.agent, passage.kind,
-             highlight(passage_words, 0, :open, :close),
-             snippet(passage_words, 1, :open, :close, '…', 24)
-         FROM passage_words CROSS JOIN passage ON passage.id = passage_words.rowid
-         WHERE passage_words MATCH :matching AND passage_words.rowid = :id",
-    )?;
+    let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
+        return Ok(Vec::new());
+    };
+    // The plus keeps the index from being asked for each of them by itself.
+    let mut statement = connection.prepare_cached(concat!(
+        "SELECT passage.id, ",
+        shown!(),
+        " FROM passage_words CROSS JOIN passage ON passage.id = passage_words.rowid
+         WHERE passage_words MATCH :matching AND passage_words.rowid >= :first
+             AND passage_words.rowid <= :last
+             AND +passage_words.rowid IN (SELECT value FROM json_each(:ids))"
+    ))?;
     let (open, close) = (words::OPEN.to_string(), words::CLOSE.to_string());
-    let mut found = Vec::with_capacity(ids.len());
-    for id in ids {
-        let parameters = named_params! {
-            ":matching": matching, ":open": open, ":close": close, ":id": id,
-        };
-        found.push(statement.query_row(parameters, hit)?);
-    }
-    Ok(found)
+    let list = serde_json::Value::from(ids).to_string();
+    let parameters = named_params! {
+        ":matching": matching, ":open": open, ":close": close,
+        ":first": first, ":last": last, ":ids": list,
+    };
+    let found = statement.query_map(parameters, |row| Ok((row.get(0)?, hit(row)?)))?;
+    let mut found = found.collect::<Result<HashMap<i64, Hit>, _>>()?;
+    Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
 }
 
 fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
     Ok(Hit {
-        session: row.get(0)?,
-        seq: unsigned(row.get(1)?),
-        time: Timestamp::from_microsecond(row.get(2)?).unwrap_or_default(),
-        agent: row.get(3)?,
-        kind: row.get(4)?,
-        title: parts(&row.get::<_, String>(5)?),
-        snippet: parts(&row.get::<_, String>(6)?),
+        session: row.get(1)?,
+        seq: unsigned(row.get(2)?),
+        time: Timestamp::from_microsecond(row.get(3)?).unwrap_or_default(),
+        agent: row.get(4)?,
+        kind: row.get(5)?,
+        title: parts(&row.get::<_, String>(6)?),
+        snippet: parts(&row.get::<_, String>(7)?),
     })
 }
 

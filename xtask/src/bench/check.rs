@@ -16,8 +16,8 @@ use banister_events::limits::MESSAGE_BYTES;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::stats::Runs;
 use super::now;
+use super::stats::Runs;
 
 mod agui;
 pub(super) mod corpus;

@@ -82,9 +82,11 @@ pub(crate) fn fanout(runs: usize) -> anyhow::Result<()> {
         }
     }
 
+    crate::tell(&format!("bench: {:.0} and {:.0} per CPU second", ours.median(), node.median()));
     crate::tell(&format!("bench: {FEW} who listen, {PER_SECOND} events a second"));
     let late = latency(&gateway, &request)?;
 
+    crate::tell(&format!("bench: p99 {} ms", shown(late.percentile(99))));
     crate::tell(&format!("bench: a journal of {RECORDS} records"));
     fill(&gateway)?;
     let audience = Audience::gather(&gateway.address, &request, SUBSCRIBERS, Hearing::Count)?;
@@ -108,7 +110,8 @@ fn pushed(
     let begun = cpu(gateway.pid())?;
     let mut marks = vec![audience.heard()?.len()];
     for push in 0..PUSHES {
-        let lines: Vec<String> = (0..EVENTS).map(|n| event(round, push * EVENTS + n, "x")).collect();
+        let lines: Vec<String> =
+            (0..EVENTS).map(|n| event(round, push * EVENTS + n, "x")).collect();
         client.push("/aep/v0.1/events", &lines.join("\n"))?;
     }
     let delivered = audience.settle()? - before;
@@ -118,7 +121,8 @@ fn pushed(
     ensure!(delivered >= PUSHES * EVENTS * SUBSCRIBERS as u64, "{delivered} events were delivered");
     // The same bytes for the peer, as many events a push.
     let text = String::from_utf8_lossy(heard);
-    let frames: Vec<&str> = text.split_inclusive("\n\n").filter(|it| it.contains("data: ")).collect();
+    let frames: Vec<&str> =
+        text.split_inclusive("\n\n").filter(|it| it.contains("data: ")).collect();
     let most = frames.len().div_ceil(usize::try_from(PUSHES)?).max(1);
     let frames = frames.chunks(most).map(|frames| frames.concat().into_bytes()).collect();
     Ok((rate(delivered, spent), frames))
@@ -226,8 +230,8 @@ fn latency(gateway: &Gateway, request: &str) -> anyhow::Result<Runs> {
 fn fill(gateway: &Gateway) -> anyhow::Result<()> {
     let (mut pushed, mut first) = (0, 10_000_000);
     while pushed < RECORDS {
-        let load = Load::new(Protocol::Aep, FILL_BYTES, first)?;
-        load.push(&gateway.address, &gateway.key, 4)?;
+        let load = Load::new(Protocol::Aep, FILL_BYTES, first, 4)?;
+        load.push(&gateway.address, &gateway.key)?;
         pushed += load.events;
         first += load.events;
     }

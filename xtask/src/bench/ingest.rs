@@ -18,15 +18,16 @@ use serde_json::{Value, json};
 
 use super::gateway::Gateway;
 use super::push::{BATCH, Load};
-use super::stats::Runs;
+use super::stats::{Runs, shown};
 use super::{fresh, merge, now, search, target};
 
 /// How much is pushed in one run.
-const BYTES: usize = 16 << 20;
+const BYTES: usize = 12 << 20;
 const AT_ONCE: [usize; 2] = [1, 4];
 const GOAL: f64 = 0.7;
 /// As the journal has it.
-const SETTINGS: &str = "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+const SETTINGS: &str =
+    "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
     PRAGMA secure_delete = ON; PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4096;
     PRAGMA journal_size_limit = 67108864;";
 
@@ -47,12 +48,10 @@ pub(crate) fn ingest(runs: usize) -> anyhow::Result<()> {
     crate::tell("bench: building the gateway (release)");
     crate::run(crate::cargo()?.args(["build", "--quiet", "--release", "-p", "banister"]))?;
     let banister = target()?.join("release/banister");
-    let loads = [("AEP", Protocol::Aep), ("AAEP", Protocol::Aaep)]
-        .map(|(name, protocol)| Ok::<_, anyhow::Error>((name, Load::new(protocol, BYTES, 0)?)));
     let mut pairs = Vec::new();
-    for load in loads {
-        let (name, load) = load?;
+    for (name, protocol) in [("AEP", Protocol::Aep), ("AAEP", Protocol::Aaep)] {
         for at_once in AT_ONCE {
+            let load = Load::new(protocol, BYTES, 0, at_once)?;
             let mut pair = Pair {
                 name: name.to_owned(),
                 at_once,
@@ -71,6 +70,11 @@ pub(crate) fn ingest(runs: usize) -> anyhow::Result<()> {
                 }
                 std::fs::remove_dir_all(&data)?;
             }
+            let (ours, peer) = (shown(pair.ours.median()), shown(pair.peer.median()));
+            crate::tell(&format!(
+                "bench: {} events in {ours} ms, the peer in {peer} ms",
+                pair.events
+            ));
             pairs.push(pair);
         }
     }
@@ -87,7 +91,7 @@ fn once(
 ) -> anyhow::Result<(Duration, Duration)> {
     std::fs::create_dir_all(data)?;
     let gateway = Gateway::start(banister, data)?;
-    let ours = load.push(&gateway.address, &gateway.key, at_once)?;
+    let ours = load.push(&gateway.address, &gateway.key)?;
     drop(gateway);
     let rows = Rows::read(&data.join("journal.db"))?;
     ensure!(rows.records.len() as u64 == load.events, "{} rows were written", rows.records.len());
@@ -117,11 +121,8 @@ impl Rows {
         let columns: Vec<String> =
             statement.column_names().into_iter().map(str::to_owned).collect();
         let places: Vec<String> = (1..=columns.len()).map(|place| format!("?{place}")).collect();
-        let insert = format!(
-            "INSERT INTO record ({}) VALUES ({})",
-            columns.join(", "),
-            places.join(", ")
-        );
+        let insert =
+            format!("INSERT INTO record ({}) VALUES ({})", columns.join(", "), places.join(", "));
         let session = columns.iter().position(|name| name == "session");
         let count = columns.len();
         let row = |row: &rusqlite::Row<'_>| (0..count).map(|at| row.get(at)).collect();
@@ -169,7 +170,9 @@ impl Rows {
 
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
 fn report(pairs: &[Pair], found: Vec<search::Found>) -> anyhow::Result<()> {
-    crate::say(&format!("\nDurable ingest in batches of {BATCH}, events per second by the median:\n"));
+    crate::say(&format!(
+        "\nDurable ingest in batches of {BATCH}, events per second by the median:\n"
+    ));
     crate::say(&format!("{:<24} {:>12} {:>12} {:>8}", "", "banister", "rusqlite", "ratio"));
     let mut rows = Vec::new();
     for Pair { name, at_once, events, ours, peer } in pairs {

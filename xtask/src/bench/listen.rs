@@ -49,10 +49,8 @@ impl Audience {
         hearing: Hearing,
     ) -> anyhow::Result<Self> {
         let address: SocketAddr = address.parse()?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let mut ears = Vec::new();
         for number in 0..size {
             let ear = Arc::new(Ear::default());

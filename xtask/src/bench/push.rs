@@ -12,40 +12,51 @@ use super::now;
 
 /// How many events a batch has.
 pub(super) const BATCH: usize = 256;
+/// How far the numbers of two connections' sessions lie apart.
+const APART: u64 = 1_000_000;
 
-/// Events in batches, one a line.
+/// Events in batches, one a line. Each connection has sessions of its own, as agents do.
 #[derive(Debug)]
 pub(super) struct Load {
-    pub(super) path: &'static str,
-    pub(super) batches: Vec<String>,
+    path: &'static str,
+    /// Connection → its batches.
+    batches: Vec<Vec<String>>,
     pub(super) events: u64,
 }
 
 impl Load {
-    /// At least `bytes` of conformant sessions, numbered from `first`.
-    pub(super) fn new(protocol: Protocol, bytes: usize, first: u64) -> anyhow::Result<Self> {
-        let (text, events) = corpus::recording(protocol, bytes, first)?;
-        let lines: Vec<&str> = text.lines().collect();
-        let batches = lines.chunks(BATCH).map(|lines| lines.join("\n")).collect();
+    /// At least `bytes` of conformant sessions, numbered from `first`, for so many connections.
+    pub(super) fn new(
+        protocol: Protocol,
+        bytes: usize,
+        first: u64,
+        at_once: usize,
+    ) -> anyhow::Result<Self> {
         let path = if protocol == Protocol::Aep { "/aep/v0.1/events" } else { "/aaep/v1/events" };
-        Ok(Self { path, batches, events })
+        let mut load = Self { path, batches: Vec::new(), events: 0 };
+        for connection in 0..at_once as u64 {
+            let first = first + connection * APART;
+            let (text, events) = corpus::recording(protocol, bytes / at_once, first)?;
+            let lines: Vec<&str> = text.lines().collect();
+            load.batches.push(lines.chunks(BATCH).map(|lines| lines.join("\n")).collect());
+            load.events += events;
+        }
+        Ok(load)
     }
 
-    /// Pushes everything over so many connections; each sends its next batch when the one before is acknowledged.
-    pub(super) fn push(&self, address: &str, key: &str, at_once: usize) -> anyhow::Result<Duration> {
+    /// Pushes everything; each connection sends its next batch when the one before is acknowledged.
+    pub(super) fn push(&self, address: &str, key: &str) -> anyhow::Result<Duration> {
         let mut clients = Vec::new();
-        for _ in 0..at_once {
-            clients.push(Client::connect(address, key)?);
+        for batches in &self.batches {
+            clients.push((Client::connect(address, key)?, batches));
         }
         let began = now();
         std::thread::scope(|scope| {
             let work: Vec<_> = clients
                 .into_iter()
-                .enumerate()
-                .map(|(number, mut client)| {
+                .map(|(mut client, batches)| {
                     scope.spawn(move || {
-                        let mine = self.batches.iter().skip(number).step_by(at_once);
-                        mine.map(|batch| client.push(self.path, batch)).collect()
+                        batches.iter().map(|batch| client.push(self.path, batch)).collect()
                     })
                 })
                 .collect();

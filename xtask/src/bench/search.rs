@@ -138,7 +138,9 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub(super) fn report(found: &[Found]) -> Vec<Value> {
-    crate::say(&format!("\nSearch over {RECORDS} records, {QUERIES} queries each, milliseconds:\n"));
+    crate::say(&format!(
+        "\nSearch over {RECORDS} records, {QUERIES} queries each, milliseconds:\n"
+    ));
     crate::say(&format!("{:<32} {:>9} {:>9}", "", "p50", "p95"));
     let row = |Found { name, runs, hits }: &Found| {
         let [p50, p95] = [50, 95].map(|percent| runs.percentile(percent));
@@ -148,7 +150,8 @@ pub(super) fn report(found: &[Found]) -> Vec<Value> {
         crate::say(&format!(
             "{name:<32} {one:>9} {other:>9}   (goal: p95 under {GOAL_MS}, {verdict}; {hits} hits)"
         ));
-        let micros = |took: std::time::Duration| u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let micros =
+            |took: std::time::Duration| u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         json!({ "name": name, "p50_us": micros(p50), "p95_us": micros(p95), "met": met })
     };
     found.iter().map(row).collect()

@@ -69,31 +69,55 @@ const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 /// The messages seen last, by id, with a fingerprint each: about as many as [`IDS`].
 ///
 /// One look costs one line of memory, however long the stream: ids share places four by four, and the newest four of a
-/// place stay.
+/// place stay. A short stream takes little memory: there are at least two places for each id, until there are all.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
     places: Vec<[(u64, u64); 4]>,
+    known: usize,
     seed: Seed,
 }
+
+/// How many places there are, at first and at most.
+const PLACES: (usize, usize) = (64, IDS / 4);
 
 impl Seen {
     /// The fingerprint under which an id was seen before; if it was not, it is from now on.
     pub(crate) fn first(&mut self, id: u64, print: u64) -> Option<u64> {
-        if self.places.is_empty() {
-            self.places.resize(IDS / 4, Default::default());
+        if self.known * 2 >= self.places.len() && self.places.len() < PLACES.1 {
+            self.grow();
         }
         // No id is 0, which marks what is free.
         let id = mix(mix(id, self.seed.0), GOLDEN) | 1;
-        let at = usize::try_from(id >> 32).unwrap_or_default() % self.places.len();
-        let place = self.places.get_mut(at)?;
+        let place = self.place(id)?;
         if let Some((_, known)) = place.iter().find(|(known, _)| *known == id) {
             return Some(*known);
         }
-        place.rotate_right(1);
-        if let Some(newest) = place.first_mut() {
-            *newest = (id, print);
-        }
+        put(place, (id, print));
+        self.known += 1;
         None
+    }
+
+    fn place(&mut self, id: u64) -> Option<&mut [(u64, u64); 4]> {
+        let at = usize::try_from(id >> 32).unwrap_or_default().checked_rem(self.places.len())?;
+        self.places.get_mut(at)
+    }
+
+    /// Twice as many places. The newest of a place stay the newest.
+    fn grow(&mut self) {
+        let more = (self.places.len() * 2).clamp(PLACES.0, PLACES.1);
+        let before = std::mem::replace(&mut self.places, vec![Default::default(); more]);
+        for entry in before.iter().flat_map(|place| place.iter().rev()).filter(|(id, _)| *id != 0) {
+            if let Some(place) = self.place(entry.0) {
+                put(place, *entry);
+            }
+        }
+    }
+}
+
+fn put(place: &mut [(u64, u64); 4], entry: (u64, u64)) {
+    place.rotate_right(1);
+    if let Some(newest) = place.first_mut() {
+        *newest = entry;
     }
 }
 
@@ -282,5 +306,19 @@ mod tests {
         assert_eq!(&*key("short"), "short");
         assert!(key(&"x".repeat(1 << 20)).len() <= LONGEST_KEY);
         assert_ne!(key(&"x".repeat(500)), key(&"x".repeat(501)));
+    }
+
+    #[test]
+    fn a_short_stream_takes_little_memory_and_what_it_grows_by_is_still_known() {
+        let mut seen = Seen::default();
+        for id in 0..20_000 {
+            assert_eq!(seen.first(id, id ^ 7), None, "{id}");
+            if id == 99 {
+                assert!(seen.places.len() <= 256, "{}", seen.places.len());
+            }
+        }
+        assert_eq!(seen.places.len(), PLACES.1);
+        let known = (0..20_000).filter(|id| seen.first(*id, 0) == Some(id ^ 7)).count();
+        assert!(known > 19_500, "{known}");
     }
 }

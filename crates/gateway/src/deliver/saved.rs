@@ -23,7 +23,7 @@ const THINNED: u64 = 4;
 /// How many states are kept in all.
 const STATES: usize = 2_048;
 /// How many records at its end are looked at, to see that a session has come to rest.
-const TAIL: u64 = 8;
+const TAIL: usize = 2;
 
 /// The saved writers of one voice, and which turns are open.
 #[derive(Debug)]
@@ -112,13 +112,13 @@ impl Saved {
     ) -> Result<(u64, Vec<Stretch>), Error> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let end = published().max(open.position);
-        let first = open.position == 0;
         for head in self.journal.changed(open.position)? {
             let mut seq = head.seq;
             if head.position > end {
                 seq = self.journal.seq_at(&head.session, end)?;
             }
-            if first && self.is_at_rest(&head.session, seq)? {
+            if self.is_at_rest(&head.session, seq)? {
+                open.began.remove(&head.session);
                 continue;
             }
             let channel = self.at(&head.session, seq)?;
@@ -150,9 +150,7 @@ impl Saved {
     fn is_at_rest(&self, session: &str, seq: u64) -> Result<bool, Error> {
         let mut channel = self.fresh();
         let mut at_rest = false;
-        for record in
-            self.journal.session(session, seq.saturating_sub(TAIL), BATCH.min(TAIL as usize))?
-        {
+        for record in self.journal.session(session, seq.saturating_sub(TAIL as u64), TAIL)? {
             if let Some(last) = channel.next(&record).activities.last() {
                 at_rest = matches!(last.what, What::TurnEnded { .. } | What::SessionEnded { .. });
             }

@@ -105,7 +105,7 @@ async fn told(gateway: &Arc<Gateway>, terms: Terms) -> Vec<(Cursor, String)> {
     let epoch = gateway.journal.epoch();
     let newest = format!("id: {epoch}.{}.", gateway.hub.head());
     let mut text = Vec::new();
-    let mut wait = std::time::Duration::from_secs(60);
+    let mut wait = std::time::Duration::from_mins(1);
     while let Ok(Some(bytes)) = tokio::time::timeout(wait, frames.recv()).await {
         if String::from_utf8_lossy(&bytes).contains(&newest) {
             wait = std::time::Duration::from_millis(50);
@@ -172,7 +172,7 @@ async fn who_stalls_falls_behind_alone_and_misses_nothing() {
     let mut heard = [Vec::new(), Vec::new()];
     for (frames, heard) in [&mut quick, &mut stalled].into_iter().zip(&mut heard) {
         while !String::from_utf8_lossy(heard).contains(&newest) {
-            let soon = std::time::Duration::from_secs(60);
+            let soon = std::time::Duration::from_mins(1);
             let bytes = tokio::time::timeout(soon, frames.recv()).await.unwrap().unwrap();
             heard.extend_from_slice(&bytes);
         }

@@ -86,13 +86,13 @@ impl Ear {
     }
 }
 
-fn prompt(number: usize) -> Result<Bytes, banister_events::frame::Error> {
+fn prompt(number: usize) -> Bytes {
     let event = json!({
         "aep_version": "0.1", "id": format!("evt_{number:026}"), "type": "prompt.submitted",
         "time": "2026-11-15T09:00:00.000Z", "agent": { "slug": "claude-code" },
         "session": { "id": format!("s{}", number % 7) }, "content": [{ "type": "prompt", "text": number.to_string() }],
     });
-    Ok(Bytes::from(event.to_string()))
+    Bytes::from(event.to_string())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -142,7 +142,10 @@ async fn a_thousand_subscribers_get_every_event_once_whoever_stalls_or_comes_bac
             key: "agent".to_owned(),
             idempotency: None,
         };
-        let push = Push { source, messages: (first..first + 4).map(prompt).collect() };
+        let push = Push {
+            source,
+            messages: (first..first + 4).map(|number| Ok(prompt(number))).collect(),
+        };
         gateway.push(push).await.unwrap();
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
