@@ -27,7 +27,7 @@ mod live;
 
 pub(crate) use call::Failure;
 pub(crate) use conduct::Wanted;
-pub(crate) use live::Live;
+pub(crate) use live::{Listener, Live};
 
 /// How many runs are under way at once.
 const RUNS: usize = 64;
@@ -216,6 +216,14 @@ impl Upstreams {
         threads.last.insert(key, (Arc::clone(&live), now));
         threads.forget();
         Place::Start(live, before)
+    }
+}
+
+impl Upstreams {
+    /// A run did not begin: whoever asks for it again asks the agent again.
+    fn lose(&self, live: &Arc<Live>) {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.last.retain(|_, (known, _)| !Arc::ptr_eq(known, live));
     }
 }
 

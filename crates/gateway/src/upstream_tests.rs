@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use banister_events::agui::follow::{Ending, Follower};
 use banister_events::agui::reduce::Reducer;
 use banister_events::frame::sse;
-use banister_journal::Kind;
+use banister_journal::{Kind, Query};
 use serde_json::{Map, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -316,6 +316,9 @@ async fn what_is_right_passes_byte_for_byte_and_is_history() {
     let records = house.records().await;
     assert_eq!(records.len(), events.len());
     assert!(records.iter().all(|record| record.kind == Kind::Event));
+    let query = Query { text: "Grüße".to_owned(), limit: 9, ..Query::default() };
+    let found = house.gateway.journal.search(&query).unwrap();
+    assert_eq!(found.hits.len(), 1, "what was said can be found");
     let first: Value = serde_json::from_slice(&records[0].body).unwrap();
     assert_eq!(first["input"]["messages"][0]["content"], "Go.", "what was asked is known");
     for (record, event) in records.iter().zip(&events).skip(1) {
@@ -553,6 +556,41 @@ async fn an_agent_that_is_not_there_is_a_bad_gateway() {
     let (status, problem) = house.person(&Mind::new().input("r1")).await.problem().await;
     assert_eq!((status, &problem["error"]["code"]), (502, &json!("upstream")));
     assert!(house.records().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_and_a_page_is_no_run() {
+    for (head, told) in [
+        ("HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:9/\r\n", "307"),
+        ("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n", "text/html"),
+        ("HTTP/1.1 422 Unprocessable Content\r\n", "422"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let house = House::open(|upstream| {
+            upstream.address = format!("http://{address}/").parse().unwrap();
+            assert!(upstream.header("authorization", "Bearer sesame"));
+        })
+        .await;
+        let mut agent = JoinSet::new();
+        agent.spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            request_of(&mut stream).await.unwrap();
+            let body = "{\"detail\": \"no such luck\"}";
+            let text = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+            stream.write_all(text.as_bytes()).await.unwrap();
+        });
+        let (status, problem) = house.person(&Mind::new().input("r1")).await.problem().await;
+        let message = problem["error"]["message"].as_str().unwrap();
+        assert_eq!(status, 502);
+        assert!(message.contains(told) && !message.contains("sesame"), "{message}");
+        assert!(house.records().await.is_empty());
+        // It is not remembered either: the next request asks again.
+        assert!(matches!(
+            house.gateway.upstreams.place("agent", &Mind::new().input("r1")),
+            Place::Start(..)
+        ));
+    }
 }
 
 #[tokio::test]

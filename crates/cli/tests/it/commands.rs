@@ -73,7 +73,12 @@ fn a_config_with_a_mistake_names_the_line() {
     let output =
         run(&["serve", "--config", config.to_str().unwrap(), "--data", data.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    assert!(stderr(&output).contains("line 2"), "{}", stderr(&output));
+    let told = stderr(&output);
+    let place = format!("banister: {}:2:1: there is no key `listenn`", config.display());
+    assert!(told.starts_with(&place), "{told}");
+    assert!(told.contains("2 | listenn = \"127.0.0.1:0\"\n  | ^^^^^^^\n"), "{told}");
+    assert!(told.contains("did you mean `listen`?"), "{told}");
+    assert!(!data.exists(), "nothing was begun");
 }
 
 #[test]

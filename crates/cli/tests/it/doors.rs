@@ -23,6 +23,7 @@ fn without_a_key_nothing_is_told_and_nothing_is_taken() {
         "GET /aaep/v1/events",
         "GET /aep/v0.1/events",
         "POST /agui/sessions/s_1",
+        "POST /agui/upstreams/one",
         "POST /hooks/claude-code/PreToolUse",
         "POST /api/asks/a/answer",
         "POST /api/asks/a/extend",
@@ -50,6 +51,7 @@ fn an_agents_key_can_emit_and_nothing_else() {
         "GET /api/inbox".into(),
         "POST /api/login-links".into(),
         "GET /aaep/v1/events".into(),
+        "POST /agui/upstreams/one".into(),
         "GET /".into(),
     ] {
         assert_eq!(request(&gateway, &line, &agent, &accept), 403, "{line}");

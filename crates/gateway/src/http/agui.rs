@@ -6,8 +6,9 @@
 //! would end the run for does not leave, and every run ends with one terminal event, also where its task fails, is
 //! aborted or the gateway stops.
 //!
-//! What the input says beside thread, run, version and `resume` is checked and not used: a session has its history here.
-//! `resume` answers what the session waits for, before the run begins.
+//! What the input says beside thread, run, version and `resume` is checked and not told: a session has its history here.
+//! The ids of its messages say in which order the client has to be told. `resume` answers what the session waits for,
+//! before the run begins.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use banister_events::agui::follow::Follower;
 use banister_events::agui::reduce::{Message, Reducer};
@@ -113,9 +113,9 @@ impl Live {
     }
 
     /// Counts somebody who listens, until that is dropped.
-    pub(crate) fn listen(&self) -> Listener<'_> {
+    pub(crate) fn listen(self: &Arc<Self>) -> Listener {
         self.listeners.fetch_add(1, Ordering::SeqCst);
-        Listener(self)
+        Listener(Arc::clone(self))
     }
 
     /// Whether anybody listens.
@@ -173,9 +173,9 @@ impl Live {
 
 /// Somebody who listens.
 #[derive(Debug)]
-pub(crate) struct Listener<'l>(&'l Live);
+pub(crate) struct Listener(Arc<Live>);
 
-impl Drop for Listener<'_> {
+impl Drop for Listener {
     fn drop(&mut self) {
         self.0.listeners.fetch_sub(1, Ordering::SeqCst);
     }

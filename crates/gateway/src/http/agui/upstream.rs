@@ -19,7 +19,7 @@ use crate::deliver::Gone;
 use crate::http::body::whole;
 use crate::http::{Problem, Shared};
 use crate::keys::{Guest, Scope};
-use crate::upstream::{Failure, Live, Place, Upstream, Wanted};
+use crate::upstream::{Failure, Listener, Live, Place, Upstream, Wanted};
 
 /// How many events may be told before a reader is waited for.
 const AT_ONCE: usize = 64;
@@ -50,12 +50,17 @@ pub(in crate::http) async fn run(
             .remedy("resume with a key that carries the scope answer"));
     }
     let keep_alive = upstream.keep_alive;
-    let (live, again) = match shared.gateway.upstreams.place(&name, &input) {
-        Place::Join(live) => (live, true),
+    let (live, again, listener) = match shared.gateway.upstreams.place(&name, &input) {
+        Place::Join(live) => {
+            let listener = live.listen();
+            (live, true, listener)
+        }
         Place::Start(live, before) => {
+            // Also while it is only about to begin.
+            let listener = live.listen();
             let run = (Arc::clone(&live), before);
             begin(&shared, (name, upstream), run, (body, input.clone())).await?;
-            (live, false)
+            (live, false, listener)
         }
         Place::Busy => {
             let message = "somebody listens to another run of this thread";
@@ -72,7 +77,8 @@ pub(in crate::http) async fn run(
     };
     let (outlet, fed) = Outlet::new(encoding);
     let quiet = Quiet::of(&outlet, keep_alive);
-    let hearing = Hearing { live, outlet, quiet, input: again.then_some(input) };
+    let input = again.then_some(input);
+    let hearing = Hearing { live, outlet, quiet, input, _listener: listener };
     shared.gateway.tasks.spawn(hear(shared.clone(), guest, hearing));
     Ok(stream(encoding, fed))
 }
@@ -110,12 +116,12 @@ struct Hearing {
     quiet: Quiet,
     /// What it came back with, where it came back.
     input: Option<Value>,
+    _listener: Listener,
 }
 
 /// Tells a run to one client, until it is over, its key is revoked or the gateway stops.
 async fn hear(shared: Shared, guest: Guest, mut hearing: Hearing) {
     let live = Arc::clone(&hearing.live);
-    let _listener = live.listen();
     tokio::select! {
         // Of the end that the run itself has when the gateway stops, and ours, either will do.
         () = shared.stop.cancelled() => {
@@ -132,7 +138,7 @@ async fn hear(shared: Shared, guest: Guest, mut hearing: Hearing) {
 
 impl Hearing {
     async fn tell(&mut self) -> Result<(), Gone> {
-        let Self { live, outlet, quiet, input } = self;
+        let Self { live, outlet, quiet, input, .. } = self;
         let mut bell = live.bell();
         let mut seen = 0;
         if let Some(input) = input.take() {
