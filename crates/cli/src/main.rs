@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod aaep_stdio;
 mod agents;
 mod answer;
 mod check;
@@ -66,6 +67,8 @@ enum Command {
     Log(log::LogArgs),
     /// Issue, list and revoke keys, and make login links for the browser
     Token(token::TokenArgs),
+    /// Speak AAEP over standard input and output (JSON-RPC), for subscribers that start their producer
+    AaepStdio(aaep_stdio::AaepStdioArgs),
     /// Do what agents' hooks do: a native payload on stdin, the native answer out
     Hook(hook::HookArgs),
 }
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         }
         Command::Log(args) => log::run(&args),
         Command::Token(args) => token::run(&args),
+        Command::AaepStdio(args) => print::with(|out, _| aaep_stdio::run(&args, out)),
         Command::Hook(args) => hook::run(&args),
     };
     match result {

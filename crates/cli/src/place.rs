@@ -81,7 +81,7 @@ impl Place {
 impl Running {
     const FILE: &str = "gateway.json";
 
-    fn read(dir: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(dir: &Path) -> anyhow::Result<Self> {
         let path = dir.join(Self::FILE);
         let text = std::fs::read_to_string(&path).map_err(|_| {
             let message = format!(

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Gateway;
 use crate::keys::{Guest, Scope};
 
-mod aaep;
+pub(crate) mod aaep;
 pub(crate) mod agui;
 mod api;
 mod body;
@@ -70,6 +70,11 @@ impl Door {
     pub fn socket() -> Self {
         let hosts = vec!["banister".to_owned(), "localhost".to_owned()];
         Self { name: "socket", hosts: hosts.into(), browsers: false }
+    }
+
+    /// The Unix socket that AAEP is spoken on in length frames.
+    pub(crate) fn aaep() -> Self {
+        Self { name: "aaep", hosts: Vec::new().into(), browsers: false }
     }
 
     /// Why a request must not go further, if it must not.

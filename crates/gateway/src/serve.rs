@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::http::{self, Door};
+use crate::http::{self, Door, Shared};
 use crate::{Error, Gateway};
 
 const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -48,6 +48,8 @@ pub struct Serving {
     pub address: SocketAddr,
     /// Where it listens for hooks and the command line.
     pub socket: PathBuf,
+    /// Where AAEP is spoken in length frames, if it could be opened.
+    pub aaep: Option<PathBuf>,
     gateway: Arc<Gateway>,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -62,10 +64,21 @@ impl Serving {
             tracing::warn!("Some connections were still open and are cut.");
         }
         look_after(&self.gateway).await;
-        if let Err(error) = std::fs::remove_file(&self.socket) {
-            tracing::debug!(%error, "The socket was not removed.");
+        for socket in std::iter::once(&self.socket).chain(&self.aaep) {
+            if let Err(error) = std::fs::remove_file(socket) {
+                tracing::debug!(%error, "The socket was not removed.");
+            }
         }
     }
+}
+
+/// The type of the first message on AAEP's socket, which gives a key.
+pub const AAEP_KEY: &str = "banister.key";
+
+/// Where AAEP is spoken in length frames, by the socket that hooks use: under the producer's name, in a folder `aaep`
+/// beside it. In the runtime directory that is where AAEP's binding looks for it.
+pub fn aaep_socket(socket: &Path) -> PathBuf {
+    socket.with_file_name("aaep").join(format!("{}.sock", crate::manifest::AGENT_ID))
 }
 
 /// Begins to listen.
@@ -127,9 +140,38 @@ pub async fn start(
             }
         }
     });
+    let aaep = aaep_socket(socket);
+    let aaep = match bind_socket(&aaep) {
+        Ok(listener) => {
+            tasks.spawn(talk(listener, Arc::clone(gateway), stop.clone()));
+            Some(aaep)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "AAEP is not spoken on a socket of its own.");
+            None
+        }
+    };
     tasks.spawn(housekeeping(Arc::clone(gateway), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(gateway), stop.clone()));
-    Ok(Serving { address, socket: socket.to_owned(), gateway: Arc::clone(gateway), stop, tasks })
+    let (socket, gateway) = (socket.to_owned(), Arc::clone(gateway));
+    Ok(Serving { address, socket, aaep, gateway, stop, tasks })
+}
+
+/// Takes AAEP's subscribers. How many there may be is the subscriptions' to say.
+async fn talk(listener: UnixListener, gateway: Arc<Gateway>, stop: CancellationToken) {
+    let shared = Shared { gateway, door: Door::aaep(), stop };
+    loop {
+        let accepted = tokio::select! {
+            () = shared.stop.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                shared.gateway.tasks.spawn(http::aaep::framed::serve(shared.clone(), stream));
+            }
+            Err(error) => pause(&error).await,
+        }
+    }
 }
 
 /// How many files may be open, once that is as many as the system lets us have.

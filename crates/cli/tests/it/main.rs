@@ -9,7 +9,8 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
-mod asks;
+mod aaep_stdio; // JSON-RPC on standard input and output
+mod asks; // what waits, and every way to answer it
 mod bad_input; // whatever comes in, the strictest answer goes out
 mod check_bad_input; // what is no stream, or a broken one
 mod check_live; // endpoints that answer, hang, or hang up

@@ -23,6 +23,7 @@ use crate::desk::Refused;
 use crate::keys::{Guest, Scope};
 use crate::subscriptions::{Denied, Line, Sink, mark, owner, rejected};
 
+pub(crate) mod framed;
 pub(super) mod socket;
 
 /// The longest message of a subscriber.

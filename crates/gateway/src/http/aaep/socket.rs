@@ -24,23 +24,23 @@ use crate::subscriptions::{Line, Order, Out, Sink, mark, owner};
 
 const PROTOCOL: &str = "aaep.v1";
 /// The longest message of a subscriber.
-const LONGEST: usize = 64 * 1024;
+pub(super) const LONGEST: usize = 64 * 1024;
 /// How many messages may wait for a subscriber before its line does.
-const AHEAD: usize = 64;
+pub(super) const AHEAD: usize = 64;
 /// How long a socket may be open without a subscription.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How often a socket is asked whether it is still there.
-const PING: Duration = Duration::from_secs(10);
+pub(super) const PING: Duration = Duration::from_secs(10);
 /// How long a message may take to leave.
-const STALLED: Duration = Duration::from_secs(30);
+pub(super) const STALLED: Duration = Duration::from_secs(30);
 
 /// Why a socket is closed, as AAEP numbers it.
-mod code {
-    pub(super) const CLOSED: u16 = 4000;
-    pub(super) const REJECTED: u16 = 4001;
-    pub(super) const REVOKED: u16 = 4003;
-    pub(super) const VIOLATION: u16 = 4004;
-    pub(super) const GOING_AWAY: u16 = 1001;
+pub(super) mod code {
+    pub(in super::super) const CLOSED: u16 = 4000;
+    pub(in super::super) const REJECTED: u16 = 4001;
+    pub(in super::super) const REVOKED: u16 = 4003;
+    pub(in super::super) const VIOLATION: u16 = 4004;
+    pub(in super::super) const GOING_AWAY: u16 = 1001;
 }
 
 pub(in super::super) async fn open(
@@ -101,7 +101,7 @@ async fn serve(shared: Shared, guest: Option<Guest>, mut socket: WebSocket) {
         }
     };
     let mut gone = std::pin::pin!(gone);
-    let mut talk = Talk { shared, guest: guest.clone(), out, subscription: None };
+    let mut talk = Talk::new(shared, guest.clone(), out);
     let mut handshake = std::pin::pin!(sleep(HANDSHAKE));
     let mut ping = interval_at(Instant::now() + PING, PING);
     let end = loop {
@@ -155,7 +155,7 @@ async fn serve(shared: Shared, guest: Option<Guest>, mut socket: WebSocket) {
 }
 
 /// One socket's conversation.
-struct Talk {
+pub(super) struct Talk {
     shared: Shared,
     guest: Option<Guest>,
     out: mpsc::Sender<Out>,
@@ -163,10 +163,23 @@ struct Talk {
     subscription: Option<String>,
 }
 
-type End = (u16, &'static str);
+pub(super) type End = (u16, &'static str);
 
 impl Talk {
-    async fn hear(&mut self, text: &str) -> Result<(), End> {
+    pub(super) fn new(shared: Shared, guest: Option<Guest>, out: mpsc::Sender<Out>) -> Self {
+        Self { shared, guest, out, subscription: None }
+    }
+
+    /// The id of the subscription that it follows.
+    pub(super) fn subscription(&self) -> Option<&str> {
+        self.subscription.as_deref()
+    }
+
+    pub(super) fn is_subscribed(&self) -> bool {
+        self.subscription.is_some()
+    }
+
+    pub(super) async fn hear(&mut self, text: &str) -> Result<(), End> {
         let Ok(message) = serde_json::from_str::<Value>(text) else {
             return Err((code::VIOLATION, "messages are JSON"));
         };
