@@ -13,6 +13,7 @@ mod export;
 mod line;
 mod moment;
 mod object;
+mod reindex;
 mod search;
 mod show;
 mod stream;
@@ -38,6 +39,8 @@ enum What {
     Verify(verify::VerifyArgs),
     /// Sign where the journal stands, and print it: keep it elsewhere
     Checkpoint(checkpoint::CheckpointArgs),
+    /// Make the search index again from the records, while no gateway runs
+    Reindex(reindex::ReindexArgs),
 }
 
 pub(crate) fn run(args: &LogArgs) -> anyhow::Result<u8> {
@@ -52,6 +55,7 @@ fn dispatch(what: &What, path: &Path) -> anyhow::Result<u8> {
         What::Export(args) => export::run(&Archive::open(path)?, args),
         What::Verify(args) => verify::run(path, args),
         What::Checkpoint(args) => checkpoint::run(path, args),
+        What::Reindex(args) => reindex::run(path, args),
     }
 }
 

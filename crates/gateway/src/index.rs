@@ -12,6 +12,10 @@ use banister_events::aep;
 use banister_journal::Passage;
 use serde_json::Value;
 
+mod rebuild;
+
+pub use rebuild::rebuild;
+
 /// How much of a text is kept while it comes in pieces.
 const TEXT_BYTES: usize = 256 * 1024;
 /// How many messages or actions are under way at once.
