@@ -6,7 +6,8 @@
 //!
 //! The same event again, by (key, event id), gets the first receipt. Other bytes under the same id are kept as evidence
 //! and not told to anybody. Streams are not repaired on the way in: what would have to be held back until the stream ends
-//! could not be acknowledged. They are on the way out, where every writer writes what its protocol allows.
+//! could not be acknowledged. They are on the way out, where every writer writes what its protocol allows. Whether that
+//! mends an event is known when it comes: it does, where anything can be told of it. [`Policy::Repair`] takes those only.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -72,6 +73,8 @@ pub enum Policy {
     /// It is recorded with what is wrong with it.
     #[default]
     Report,
+    /// The same, and it is told in a way that its protocol allows. Where nothing can be told of it, it is refused.
+    Repair,
     /// Where it breaks a MUST it is refused.
     Strict,
 }
@@ -111,6 +114,28 @@ pub struct Receipt {
     pub position: Option<u64>,
     /// What is wrong with it.
     pub findings: Vec<Finding>,
+    /// Whether what breaks a MUST in it is mended for those who watch.
+    pub repaired: bool,
+}
+
+impl Receipt {
+    /// What is wrong with it, and what of that is mended.
+    pub fn found(&self) -> Value {
+        found(&self.findings, self.repaired)
+    }
+}
+
+/// Findings as they are kept and told.
+fn found(findings: &[Finding], repaired: bool) -> Value {
+    let row = |finding: &Finding| {
+        let mut row = json!(finding);
+        let mended = repaired && finding.rule.severity == Severity::Error;
+        if let Some(row) = row.as_object_mut().filter(|_| mended) {
+            row.insert("repaired".to_owned(), json!(true));
+        }
+        row
+    };
+    findings.iter().map(row).collect()
 }
 
 /// What became of an event, in a word.
@@ -382,21 +407,31 @@ impl Plan {
             }
             let mut findings = facts.findings.clone();
             let mut memory = item.session().and_then(|session| memories.get_mut(session));
-            if let Some(Memory { checker, .. }) = &mut memory {
-                let saved = (policy == Policy::Strict).then(|| checker.clone());
-                findings.extend(checker.message(&item.bytes));
-                if let Some(saved) = saved.filter(|_| breaks(&findings)) {
+            if let Some(memory) = &mut memory {
+                let saved = (policy != Policy::Report).then(|| memory.checker.clone());
+                findings.extend(memory.checker.message(&item.bytes));
+                let refused = breaks(&findings)
+                    && match policy {
+                        Policy::Report => false,
+                        Policy::Repair => !memory.can_tell(&item.bytes, batch.now),
+                        Policy::Strict => true,
+                    };
+                if let Some(saved) = saved.filter(|_| refused) {
                     // What is refused has not happened.
-                    *checker = saved;
+                    memory.checker = saved;
                     plan.refuse(batch, item, kept(findings));
                     continue;
                 }
             }
+            let repaired = policy == Policy::Repair && breaks(&findings);
             let findings = kept(findings);
             plan.hear(batch, item, facts);
             plan.slots.push(Some(index));
-            plan.entries.push(batch.entry(item, facts, &findings, memory));
+            plan.entries.push(batch.entry(item, facts, &found(&findings, repaired), memory));
             plan.tell(Status::Recorded, facts, None, findings);
+            if let Some(receipt) = plan.receipts.last_mut() {
+                receipt.repaired = repaired;
+            }
             first.extend(item.id().map(|id| (id, index)));
         }
         for (session, memory) in memories {
@@ -443,14 +478,15 @@ impl Plan {
         findings: Vec<Finding>,
     ) {
         let session = facts.session().unwrap_or_default().to_owned();
-        self.receipts.push(Receipt { status, session, position, findings });
+        self.receipts.push(Receipt { status, session, position, findings, repaired: false });
     }
 
     fn refuse(&mut self, batch: &Batch<'_>, item: &Item, findings: Vec<Finding>) {
         let draft = batch.source.evidence(item, &findings, batch.now);
         let session = draft.session.clone();
         self.slots.push(Some(self.receipts.len()));
-        self.receipts.push(Receipt { status: Status::Refused, session, position: None, findings });
+        let (status, position) = (Status::Refused, None);
+        self.receipts.push(Receipt { status, session, position, findings, repaired: false });
         self.entries.push(batch.keeper.message(draft, Vec::new()));
     }
 
@@ -483,7 +519,7 @@ impl Batch<'_> {
         &self,
         item: &Item,
         facts: &Facts,
-        findings: &[Finding],
+        findings: &Value,
         memory: Option<&mut Memory>,
     ) -> Entry {
         let draft = self.source.draft(item, facts, findings, self.now);
@@ -498,7 +534,8 @@ impl Batch<'_> {
 }
 
 impl Pusher {
-    fn draft(&self, item: &Item, facts: &Facts, findings: &[Finding], now: Timestamp) -> Draft {
+    fn draft(&self, item: &Item, facts: &Facts, findings: &Value, now: Timestamp) -> Draft {
+        let wrong = findings.as_array().is_some_and(|findings| !findings.is_empty());
         Draft {
             session: facts.session().unwrap_or_default().to_owned(),
             time: now,
@@ -509,7 +546,7 @@ impl Pusher {
             event_id: facts.id.clone(),
             reader: READER,
             body: item.bytes.clone(),
-            findings: if findings.is_empty() { Value::Null } else { json!(findings) },
+            findings: if wrong { findings.clone() } else { Value::Null },
             gate: None,
         }
     }

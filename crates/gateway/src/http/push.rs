@@ -92,7 +92,7 @@ fn row((index, receipt): (usize, &Receipt)) -> Value {
         "position": receipt.position,
     });
     if let (Some(row), false) = (row.as_object_mut(), receipt.findings.is_empty()) {
-        row.insert("findings".to_owned(), json!(receipt.findings));
+        row.insert("findings".to_owned(), receipt.found());
     }
     row
 }

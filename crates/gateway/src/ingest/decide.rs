@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{ID_REUSED, Item, NOTHING_TO_DECIDE, Place, Policy, Pusher, breaks, kept};
+use super::{ID_REUSED, Item, NOTHING_TO_DECIDE, Place, Policy, Pusher, breaks, found, kept};
 use crate::desk::{AskDraft, Decided};
 use crate::pipeline::{Accepted, Incoming, NO_ACTION, again, denied};
 use crate::{Error, Gateway};
@@ -142,7 +142,7 @@ impl Gateway {
             return Err(Trouble::Found(kept(findings)));
         }
         let findings = kept(findings);
-        let mut draft = source.draft(item, facts, &findings, now);
+        let mut draft = source.draft(item, facts, &found(&findings, false), now);
         draft.gate = gate.as_ref().and_then(|gate| serde_json::to_value(gate).ok());
         let ask = match &gate {
             Some(gate) if gate.decision == activity::Decision::Ask => {
@@ -159,10 +159,11 @@ impl Gateway {
         } else {
             Durability::Synced
         };
-        let found = memory.as_mut().map(|memory| memory.hear(&item.bytes, gate.as_ref(), &draft));
+        let passages =
+            memory.as_mut().map(|memory| memory.hear(&item.bytes, gate.as_ref(), &draft));
         // Meanwhile the lane has no memory: whoever waits may go, and what is under way is recorded all the same.
         let (appended, ask) = self
-            .record(self.keeper.message(draft, found.unwrap_or_default()), ask, durability)
+            .record(self.keeper.message(draft, passages.unwrap_or_default()), ask, durability)
             .await
             .map_err(Trouble::Failed)?;
         let is_new = matches!(appended, Appended::Recorded(_));

@@ -11,6 +11,7 @@ use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::frame;
 use banister_journal::{Draft, Kind, Level, Passage, Record};
+use jiff::Timestamp;
 use tokio::sync::OwnedMutexGuard;
 
 use super::asks::Listener;
@@ -85,6 +86,13 @@ impl Memory {
         let Some(reader) = &mut self.reader else { return Vec::new() };
         let told = reader.message(event, gate, draft.action.as_deref(), &origin);
         told.iter().filter_map(|activity| self.index.add(activity)).collect()
+    }
+
+    /// Whether anything can be told of an event, whatever is wrong with it.
+    pub(super) fn can_tell(&self, event: &[u8], now: Timestamp) -> bool {
+        let origin = Origin { session: "".into(), seq: self.seq + 1, time: now };
+        let reader = self.reader.clone();
+        reader.is_some_and(|mut reader| !reader.message(event, None, None, &origin).is_empty())
     }
 
     /// An event that is there already.

@@ -174,6 +174,35 @@ async fn what_breaks_a_must_is_reported_or_refused_as_the_key_is_set() {
 }
 
 #[tokio::test]
+async fn what_can_be_mended_is_recorded_as_it_came_and_the_rest_is_refused_where_the_key_repairs() {
+    let (events, path) = stream(Protocol::Agui);
+    let mut broken = events.clone();
+    // Words of a message that nobody began can be told; what has no type cannot.
+    broken.insert(
+        4,
+        json!({ "type": "TEXT_MESSAGE_CONTENT", "messageId": "nobody", "delta": "All the same." }),
+    );
+    broken.insert(5, json!({ "type": 7 }));
+    let push = Pushing { rate: 0, policy: Policy::Repair, ..Pushing::default() };
+    let house = House::with(push).await;
+    let answer = house.push(path, "", ndjson(&broken)).await;
+    let mut expected = vec!["recorded"; broken.len()];
+    expected[5] = "refused";
+    assert_eq!(answer.statuses(), expected, "{}", answer.text);
+    let results = answer.json()["results"].clone();
+    assert_eq!(results[4]["findings"][0]["repaired"], true, "{results}");
+    assert_eq!(results[5]["findings"][0].get("repaired"), None, "{results}");
+    let records = house.records();
+    assert_eq!(records[4].body, broken[4].to_string(), "as it came");
+    assert_eq!(records[4].findings[0]["repaired"], true);
+    let session = &records[0].session;
+    let told = house.follow(&format!("/aaep/v1/events?from=start&session={session}")).await;
+    assert_eq!(errors(Protocol::Aaep, &told), []);
+    let said: String = told.iter().filter_map(|event| event["chunk"].as_str()).collect();
+    assert!(said.contains("All the same."), "{said}");
+}
+
+#[tokio::test]
 async fn what_is_no_event_or_of_another_thread_is_said_to_be() {
     let house = House::open().await;
     let reply = json!({ "type": "confirmation.reply", "reply_token": "t", "decision": "accept" });
