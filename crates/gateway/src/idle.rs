@@ -24,8 +24,12 @@ use crate::{Error, Gateway};
 pub const USUAL: Duration = Duration::from_mins(30);
 /// How far back it is looked for open turns at the start.
 const BACK: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// How much later than its time a record may be committed.
+const SKEW: SignedDuration = SignedDuration::from_mins(1);
+/// How often it is looked for them, at most.
+const PACE: Duration = Duration::from_secs(15);
 /// How many sessions are looked at in one round.
-const ROUND: usize = 16;
+const ROUND: usize = 256;
 /// How many sessions are followed at once; of more, the rest is found at the next start.
 const MOST: usize = 16_384;
 
@@ -48,6 +52,8 @@ pub struct Idle {
 struct State {
     /// Everything up to here was looked at; none before the first look.
     position: Option<u64>,
+    /// When that was.
+    looked: Timestamp,
     /// Session → when something last happened in it.
     last: HashMap<String, Timestamp>,
 }
@@ -63,7 +69,7 @@ impl State {
 }
 
 impl Gateway {
-    /// Ends the turns of agents that have gone silent. Called about twice a second.
+    /// Ends the turns of agents that have gone silent. May be called as often as one likes.
     pub(crate) async fn end_idle_turns(&self) {
         let Some(idle) = self.settings.idle else { return };
         if let Err(error) = self.look_for_idle(idle).await {
@@ -73,20 +79,29 @@ impl Gateway {
 
     async fn look_for_idle(&self, idle: Duration) -> Result<(), Error> {
         let now = self.clock.now();
-        let known = self.idle.lock().position;
-        let mut position = match known {
-            Some(position) => position,
-            None => self.first_look(now).await?,
-        };
-        while position < self.hub.head() {
-            let records = self.after(position).await?;
-            let Some(newest) = records.last() else { break };
-            position = newest.position;
+        let (known, before) = {
             let mut state = self.idle.lock();
-            for record in &records {
-                state.note(&record.session, record.time);
+            let since = Duration::try_from(now.duration_since(state.looked)).unwrap_or(PACE);
+            if state.position.is_some() && since < PACE.min(idle) {
+                return Ok(());
             }
-            state.position = Some(position);
+            (state.position, std::mem::replace(&mut state.looked, now))
+        };
+        // What is no longer at hand is not read again: the list of sessions tells the same.
+        match known.and_then(|position| self.hub.after(position, usize::MAX)) {
+            // At the start any session may have an open turn, later one in which something happened since.
+            None => {
+                let since =
+                    if known.is_some() { before.checked_sub(SKEW) } else { now.checked_sub(BACK) };
+                self.list(since.unwrap_or(Timestamp::MIN)).await?;
+            }
+            Some(records) => {
+                let mut state = self.idle.lock();
+                for record in &records {
+                    state.note(&record.session, record.time);
+                }
+                state.position = records.last().map(|newest| newest.position).or(known);
+            }
         }
         let asking = self.desk.sessions();
         let mut due: Vec<(Timestamp, String)> = {
@@ -110,17 +125,17 @@ impl Gateway {
         Ok(())
     }
 
-    /// After a start any session may have an open turn.
-    async fn first_look(&self, now: Timestamp) -> Result<u64, Error> {
+    /// Notes the sessions in which something happened since a time.
+    async fn list(&self, since: Timestamp) -> Result<(), Error> {
         let position = self.hub.head();
         let journal = self.journal.clone();
         let rows = blocking(move || journal.sessions()).await?;
         let mut state = self.idle.lock();
-        for row in rows.iter().filter(|row| now.duration_since(row.last) < BACK) {
+        for row in rows.iter().filter(|row| row.last >= since) {
             state.note(&row.session, row.last);
         }
         state.position = Some(position);
-        Ok(position)
+        Ok(())
     }
 
     /// Records the end of a session's turn, if one is open.

@@ -57,24 +57,25 @@ impl Room {
         let told: Vec<_> = records.iter().flat_map(|record| projection.next(record)).collect();
         let (mut spoken, mut hooks) = (Writer::new("en"), aep::write::Writer::default());
         let mut history = agui::write::History::default();
-        let (mut aaep, mut aep) = (Vec::new(), Vec::new());
+        let (mut announced, mut hooked) = (Vec::new(), Vec::new());
         for activity in &told {
-            aaep.extend(spoken.write(activity));
-            aep.extend(hooks.write(activity));
+            announced.extend(spoken.write(activity));
+            hooked.extend(hooks.write(activity));
             history.add(activity);
         }
         let mut run = agui::write::Writer::new("t", "r");
         let mut agui = run.begin(&history);
         run.finish(None, &mut agui);
         for (protocol, events) in
-            [(Protocol::Aaep, &aaep), (Protocol::Aep, &aep), (Protocol::Agui, &agui)]
+            [(Protocol::Aaep, &announced), (Protocol::Aep, &hooked), (Protocol::Agui, &agui)]
         {
             let mut checker = Checker::new(protocol);
             let found = events.iter().flat_map(|event| checker.value(event)).collect::<Vec<_>>();
             let wrong = found.iter().find(|finding| finding.rule.severity == Severity::Error);
             assert_eq!(wrong, None, "{protocol}: {events:#?}");
         }
-        aaep.iter()
+        announced
+            .iter()
             .map(|event| event["type"].as_str().unwrap().replace("aaep:agent.", ""))
             .collect()
     }

@@ -43,7 +43,7 @@ impl Bridge {
     }
 
     fn next(&self) -> Value {
-        self.lines.recv_timeout(Duration::from_secs(20)).expect("a line in time")
+        self.lines.recv_timeout(Duration::from_secs(20)).unwrap()
     }
 
     fn until(&self, fits: impl Fn(&Value) -> bool) -> Value {

@@ -56,12 +56,11 @@ fn told(gateway: &Gateway, session: &str) -> String {
 /// Whether any part of the secret that could be of use is in any file of the journal.
 fn leaks(dir: &Path) -> bool {
     let files = std::fs::read_dir(dir.join("data")).unwrap().map(|file| file.unwrap().path());
-    let holds = |bytes: &[u8], part: &str| {
-        bytes.windows(part.len()).any(|window| window == part.as_bytes())
-    };
+    let holds = |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).any(|it| it == part);
+    let secret = SECRET.as_bytes();
     files.filter(|path| path.is_file()).any(|path| {
         let bytes = std::fs::read(path).unwrap();
-        holds(&bytes, &SECRET[..14]) || holds(&bytes, &SECRET[SECRET.len() - 14..])
+        holds(&bytes, &secret[..14]) || holds(&bytes, &secret[secret.len() - 14..])
     })
 }
 

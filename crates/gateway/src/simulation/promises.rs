@@ -1,6 +1,6 @@
 //! What was promised, held against the journal.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use banister_events::aaep::write::Writer;
@@ -72,22 +72,22 @@ impl Ledger {
 
 /// The asks that are open by the journal alone, in the order of their ids.
 pub(super) fn open_asks(records: &[Arc<Record>]) -> Vec<String> {
-    let mut open = BTreeMap::new();
+    let mut open = BTreeSet::new();
     for record in records {
         match record.kind {
             Kind::Ask => {
                 let fact: AskFact = serde_json::from_slice(record.exact()).unwrap();
-                open.insert(fact.ask.id, ());
+                open.insert(fact.ask.id);
             }
             Kind::Answer | Kind::Expiry | Kind::Withdrawal => {
                 let fact: CloseFact = serde_json::from_slice(&record.body).unwrap();
                 let was = open.remove(&fact.ask);
-                assert!(was.is_some(), "{} was closed and not open", fact.ask);
+                assert!(was, "{} was closed and not open", fact.ask);
             }
             _ => {}
         }
     }
-    open.into_keys().collect()
+    open.into_iter().collect()
 }
 
 /// That numbers have no gaps and chains hold.

@@ -95,7 +95,7 @@ async fn watch(house: &House, kind: Kind, seen: &Mutex<Vec<Seen>>) {
         parser.push(&data).unwrap();
         while let Some(message) = parser.next() {
             if let Some(id) = message.id {
-                seen.lock().unwrap().push((id.to_string(), message.data.to_string()));
+                seen.lock().unwrap().push((id.clone(), message.data.clone()));
             }
         }
     }

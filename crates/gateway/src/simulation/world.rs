@@ -340,26 +340,22 @@ impl World {
         for _ in 0..=self.dice.below(2) {
             let way = self.dice.below(10);
             let accept = accept ^ self.dice.chance(30);
-            let (line, body) = match way {
-                0..=6 => {
-                    let decision = if accept { "accept" } else { "reject" };
-                    let mut body = json!({ "decision": decision });
-                    match way {
-                        0 => body["digest"] = json!("0".repeat(64)),
-                        1..=3 => body["digest"] = json!(digest),
-                        _ => {}
-                    }
-                    (format!("POST /api/asks/{ask}/answer"), body)
+            let decision = if accept { "accept" } else { "reject" };
+            let (line, body) = if way <= 6 {
+                let mut body = json!({ "decision": decision });
+                match way {
+                    0 => body["digest"] = json!("0".repeat(64)),
+                    1..=3 => body["digest"] = json!(digest),
+                    _ => {}
                 }
-                _ => {
-                    let token = if way == 7 { format!("{token}x") } else { token.clone() };
-                    let decision = if accept { "accept" } else { "reject" };
-                    let body = json!({
-                        "type": "confirmation.reply", "reply_token": token, "decision": decision,
-                        "timestamp": self.clock.now().to_string(),
-                    });
-                    ("POST /aaep/v1/replies".to_owned(), body)
-                }
+                (format!("POST /api/asks/{ask}/answer"), body)
+            } else {
+                let token = if way == 7 { format!("{token}x") } else { token.clone() };
+                let body = json!({
+                    "type": "confirmation.reply", "reply_token": token, "decision": decision,
+                    "timestamp": self.clock.now().to_string(),
+                });
+                ("POST /aaep/v1/replies".to_owned(), body)
             };
             let wrong = matches!(way, 0 | 7);
             self.trace.say(format!("somebody answers {ask} {accept} in way {way}"));
