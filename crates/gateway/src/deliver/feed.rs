@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use banister_events::activity::Activity;
 use banister_events::event::Protocol;
@@ -28,6 +29,8 @@ const BLOCKS: usize = 4_096;
 const BLOCK_BYTES: usize = if cfg!(test) { 8 * 1024 } else { 64 * 1024 };
 /// How many blocks are taken at once.
 const TAKEN: usize = 64;
+/// How long is gathered for each follower, so that what comes close together is one write to each; and at most.
+const GATHERED: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(20));
 /// What an activity takes in memory beyond what it says, about.
 const ACTIVITY_BYTES: usize = 512;
 
@@ -240,7 +243,18 @@ impl Task {
             if bell.changed().await.is_err() {
                 return;
             }
+            // To write to many takes longer than this; to a few it is not worth the wait.
+            let gather = self.gather();
+            if gather >= Duration::from_millis(1) {
+                tokio::time::sleep(gather).await;
+            }
         }
+    }
+
+    fn gather(&self) -> Duration {
+        let followers = self.feed.upgrade().map_or(0, |feed| feed.bell.receiver_count());
+        let (each, most) = GATHERED;
+        each.saturating_mul(u32::try_from(followers).unwrap_or(u32::MAX)).min(most)
     }
 
     async fn tell(&mut self, published: u64) -> Result<(), Error> {
