@@ -348,10 +348,10 @@ fn hits(connection: &Connection, matching: &str, ids: &[i64]) -> Result<Vec<Hit>
              AND +passage_words.rowid IN (SELECT value FROM json_each(:ids))"
     ))?;
     let (open, close) = (words::OPEN.to_string(), words::CLOSE.to_string());
-    let list = serde_json::Value::from(ids).to_string();
+    let wanted = serde_json::Value::from(ids).to_string();
     let parameters = named_params! {
         ":matching": matching, ":open": open, ":close": close,
-        ":first": first, ":last": last, ":ids": list,
+        ":first": first, ":last": last, ":ids": wanted,
     };
     let found = statement.query_map(parameters, |row| Ok((row.get(0)?, hit(row)?)))?;
     let mut found = found.collect::<Result<HashMap<i64, Hit>, _>>()?;
