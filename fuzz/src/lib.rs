@@ -154,7 +154,7 @@ fn gate(agent: &str, action: &Action) -> banister_events::activity::Gate {
     let (cwd, home) = (Some("/home/me/project"), Some("/home/me"));
     evaluate(
         &RULES,
-        &Request { agent, action, cwd, home, own: &["/home/me/.config/banister".into()] },
+        &Request { agent, action, cwd, home, own: &["/home/me/.config/banister".into()], links: &[] },
     )
 }
 

@@ -290,6 +290,7 @@ impl Gateway {
                 cwd: context.cwd.as_deref(),
                 home: home.as_deref(),
                 own: &self.own,
+                links: &[],
             },
         )
     }

@@ -14,11 +14,12 @@ use std::path::PathBuf;
 
 use banister_events::activity::{Action, Decision, Gate, Risk};
 
+use crate::effects::{Effect, Kind};
 use crate::floor;
 use crate::path::Names;
-use crate::rule::{Layer, Rule};
+use crate::rule::{Layer, Rule, Target};
 use crate::rules::Rules;
-use crate::shell::{Direction, Simple};
+use crate::shell::{Assignment, Direction, Simple, wrappers};
 use crate::subject::Subject;
 use crate::tools::Class;
 
@@ -35,6 +36,8 @@ pub struct Request<'a> {
     pub home: Option<&'a str>,
     /// Banister's own files and directories, absolute.
     pub own: &'a [PathBuf],
+    /// Symbolic links the caller knows of: the link, and what it points to. A path counts under all its names.
+    pub links: &'a [(PathBuf, PathBuf)],
 }
 
 /// Decides whether an action may run. Total, pure, never panics.
@@ -61,6 +64,7 @@ pub struct Request<'a> {
 ///         cwd: Some("/home/ada/orbit"),
 ///         home: Some("/home/ada"),
 ///         own: &[],
+///         links: &[],
 ///     })
 /// };
 /// assert_eq!(decide("git status").decision, Decision::Allow);
@@ -70,14 +74,32 @@ pub struct Request<'a> {
 /// ```
 pub fn evaluate(rules: &Rules, request: &Request<'_>) -> Gate {
     let subject = Subject::new(rules.tools(), request);
-    if let Some(gate) = floor::check(&subject) {
+    verdict(rules, &subject, |_, _| {})
+}
+
+/// The verdict about everything; `each` is told the gates of each command, or of each file.
+pub(crate) fn verdict(
+    rules: &Rules,
+    subject: &Subject<'_>,
+    mut each: impl FnMut(usize, &[Gate]),
+) -> Gate {
+    let fallen = floor::check(subject);
+    let opaque = opacity(subject);
+    let mut gates = Vec::new();
+    if subject.class == Class::Shell {
+        for (at, simple) in subject.reading.commands.iter().enumerate() {
+            let own = command(rules, subject, at, simple, opaque.is_none());
+            each(at, &own);
+            gates.extend(own);
+        }
+    } else {
+        gates = files(rules, subject, subject.class, opaque.is_none());
+        each(0, &gates);
+    }
+    if let Some(gate) = fallen {
         return gate;
     }
-    let opaque = opacity(&subject);
-    let mut gates = match subject.class {
-        Class::Shell => commands(rules, &subject, opaque.is_none()),
-        class => files(rules, &subject, class, opaque.is_none()),
-    };
+    let derived = grade(subject.effects.iter().flatten().chain(&subject.tool_effects), subject);
     if let Some(reason) = &opaque {
         gates.retain(|gate| gate.decision != Decision::Allow && gate.rule != NONE);
         gates.push(Gate {
@@ -89,11 +111,33 @@ pub fn evaluate(rules: &Rules, request: &Request<'_>) -> Gate {
         });
     }
     let mut gate = strictest(gates).unwrap_or_else(nothing_matched);
+    if matches!(gate.rule.as_str(), NONE | "opaque" | "redirect" | "environment") {
+        gate.risk = gate.risk.max(derived.0);
+        gate.irreversible = gate.irreversible.or(derived.1);
+    }
     if let Some(reason) = opaque {
         gate.risk = Risk::High;
         gate.opaque = Some(reason);
     }
     gate
+}
+
+/// How much can go wrong, and whether it can be undone, by all of these effects together.
+fn grade<'e>(
+    effects: impl Iterator<Item = &'e Effect>,
+    subject: &Subject<'_>,
+) -> (Risk, Option<bool>) {
+    effects.map(|effect| effect.grade(subject)).fold(
+        (Risk::Low, Some(false)),
+        |(risk, undone), (graver, next)| {
+            let undone = match (undone, next) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            };
+            (risk.max(graver), undone)
+        },
+    )
 }
 
 const NONE: &str = "none";
@@ -103,42 +147,71 @@ fn opacity(subject: &Subject<'_>) -> Option<String> {
     read.or(subject.opaque.as_ref()).cloned()
 }
 
-/// The gates of everything a shell text does.
-fn commands(rules: &Rules, subject: &Subject<'_>, readable: bool) -> Vec<Gate> {
+/// The gates of everything one command does.
+fn command(
+    rules: &Rules,
+    subject: &Subject<'_>,
+    at: usize,
+    simple: &Simple,
+    readable: bool,
+) -> Vec<Gate> {
     let mut gates = Vec::new();
-    for simple in &subject.reading.commands {
-        if !simple.argv.is_empty() {
-            let program = simple.program();
-            gates.push(choose(rules, readable, |rule| {
-                rule.speaks_of(subject, Class::Shell)
-                    .then(|| rule.matches_command(simple, &program, subject))
-                    .flatten()
-            }));
+    if !simple.argv.is_empty() {
+        let target = Target::new(subject, at, simple);
+        let mut gate = choose(rules.about(&target.program), readable, grade(target.effects.iter(), subject), |rule| {
+            rule.speaks_of(subject, Class::Shell).then(|| rule.matches_command(&target)).flatten()
+        });
+        if gate.rule == NONE {
+            gate.reason = unspoken(target.effects);
         }
-        gates.extend(writes(rules, simple, subject, readable));
-        gates.extend(setting(rules, simple));
+        gates.push(gate);
     }
+    gates.extend(writes(rules, simple, subject, at, readable));
+    gates.extend(setting(rules, simple));
     gates
+}
+
+/// Why no rule spoke, as far as the effects say.
+fn unspoken(effects: &[Effect]) -> String {
+    let unknown = effects.iter().find(|effect| effect.kind == Kind::Unknown);
+    match unknown.and_then(|effect| effect.why.as_ref()) {
+        Some(why) => format!("No rule speaks about this: {why}."),
+        None => "No rule speaks about this.".to_owned(),
+    }
 }
 
 /// Setting a variable can change what any program does, unless it is known not to.
 fn setting(rules: &Rules, simple: &Simple) -> Option<Gate> {
-    let strange = simple.assignments.iter().find(|set| !rules.is_harmless(&set.name))?;
+    let influences = |set: &&Assignment| {
+        if simple.argv.is_empty() && simple.redirects.is_empty() {
+            return wrappers::table().map_or(true, |table| table.is_influential(&set.name));
+        }
+        true
+    };
+    let strange =
+        simple.assignments.iter().filter(influences).find(|set| !rules.is_harmless(&set.name))?;
     let reason = format!("It sets {}, which can change what programs do.", strange.name);
     Some(ask("environment", &reason))
 }
 
 /// What a redirection writes. The pack's allow rules are for file tools, which show what they change: only the user's
 /// own allow for that path lets the shell write it.
-fn writes(rules: &Rules, simple: &Simple, subject: &Subject<'_>, readable: bool) -> Vec<Gate> {
+fn writes(
+    rules: &Rules,
+    simple: &Simple,
+    subject: &Subject<'_>,
+    at: usize,
+    readable: bool,
+) -> Vec<Gate> {
     let mut gates = Vec::new();
+    let derived = (Risk::Medium, None);
     for redirect in &simple.redirects {
         if redirect.direction == Direction::Read || is_sink(&redirect.target.text) {
             continue;
         }
-        for directory in &subject.directories {
+        for directory in subject.places(at) {
             let path = subject.around.resolve(&redirect.target.text, directory);
-            let gate = choose(rules, readable, |rule| {
+            let gate = choose(rules.rules().iter(), readable, derived, |rule| {
                 let counts = rule.decision != Decision::Allow || rule.layer == Layer::User;
                 (counts
                     && rule.speaks_of(subject, Class::Write)
@@ -161,10 +234,13 @@ fn is_sink(target: &str) -> bool {
 
 /// The gates of a tool that is no shell: one for each file it names.
 fn files(rules: &Rules, subject: &Subject<'_>, class: Class, readable: bool) -> Vec<Gate> {
+    let derived = grade(subject.tool_effects.iter(), subject);
     let one = |path: Option<&Names>| {
-        choose(rules, readable, |rule| {
-            (rule.speaks_of(subject, class) && rule.matches_path(path, &subject.around))
-                .then_some(0)
+        choose(rules.rules().iter(), readable, derived, |rule| {
+            (rule.speaks_of(subject, class)
+                && rule.matches_path(path, &subject.around)
+                && rule.matches_tool(&subject.tool_effects))
+            .then_some(0)
         })
     };
     if subject.paths.is_empty() {
@@ -174,19 +250,24 @@ fn files(rules: &Rules, subject: &Subject<'_>, class: Class, readable: bool) -> 
 }
 
 /// One verdict out of all rules that match: deny before ask before allow.
-fn choose(rules: &Rules, readable: bool, matches: impl Fn(&Rule) -> Option<usize>) -> Gate {
+fn choose<'r>(
+    rules: impl Iterator<Item = &'r Rule>,
+    readable: bool,
+    derived: (Risk, Option<bool>),
+    matches: impl Fn(&Rule) -> Option<usize>,
+) -> Gate {
     let speaking: Vec<(&Rule, usize)> =
-        rules.rules().iter().filter_map(|rule| matches(rule).map(|words| (rule, words))).collect();
+        rules.filter_map(|rule| matches(rule).map(|words| (rule, words))).collect();
     let of =
         |decision: Decision| speaking.iter().filter(move |(rule, _)| rule.decision == decision);
     let lifted = |ask: &Rule, words: usize| {
         readable && of(Decision::Allow).any(|(rule, by)| rule.lifts(*by, ask, words))
     };
-    let denies = of(Decision::Deny).map(|(rule, _)| gate(rule));
+    let denies = of(Decision::Deny).map(|(rule, _)| gate(rule, derived));
     let asks =
-        of(Decision::Ask).filter(|(rule, words)| !lifted(rule, *words)).map(|(rule, _)| gate(rule));
+        of(Decision::Ask).filter(|(rule, words)| !lifted(rule, *words)).map(|(rule, _)| gate(rule, derived));
     strictest(denies.chain(asks))
-        .or_else(|| of(Decision::Allow).next().filter(|_| readable).map(|(rule, _)| gate(rule)))
+        .or_else(|| of(Decision::Allow).next().filter(|_| readable).map(|(rule, _)| gate(rule, derived)))
         .unwrap_or_else(nothing_matched)
 }
 
@@ -205,13 +286,13 @@ fn strictest(gates: impl IntoIterator<Item = Gate>) -> Option<Gate> {
         .reduce(|strictest, gate| if key(&gate) > key(&strictest) { gate } else { strictest })
 }
 
-fn gate(rule: &Rule) -> Gate {
+fn gate(rule: &Rule, derived: (Risk, Option<bool>)) -> Gate {
     Gate {
         decision: rule.decision,
         rule: rule.id.clone(),
         reason: rule.reason.clone(),
-        risk: rule.risk,
-        irreversible: rule.irreversible,
+        risk: rule.risk.unwrap_or(derived.0),
+        irreversible: rule.irreversible.or(if rule.risk.is_none() { derived.1 } else { None }),
         opaque: None,
         safer: rule.safer.clone(),
     }
@@ -246,10 +327,11 @@ pub(crate) fn matches_alone(rules: &Rules, rule: &Rule, subject: &Subject<'_>) -
     }
     let commands = &subject.reading.commands;
     !commands.is_empty()
-        && commands.iter().all(|simple| {
+        && commands.iter().enumerate().all(|(at, simple)| {
             setting(rules, simple).is_none()
-                && writes(rules, simple, subject, true).is_empty()
-                && rule.matches_command(simple, &simple.program(), subject).is_some()
+                && writes(rules, simple, subject, at, true).is_empty()
+                && (simple.argv.is_empty()
+                    || rule.matches_command(&Target::new(subject, at, simple)).is_some())
         })
 }
 
@@ -257,15 +339,14 @@ pub(crate) fn matches_alone(rules: &Rules, rule: &Rule, subject: &Subject<'_>) -
 pub(crate) fn matches_any(rule: &Rule, subject: &Subject<'_>) -> bool {
     if subject.class != Class::Shell {
         return rule.speaks_of(subject, subject.class)
+            && rule.matches_tool(&subject.tool_effects)
             && match subject.paths.as_slice() {
                 [] => rule.matches_path(None, &subject.around),
                 paths => paths.iter().any(|path| rule.matches_path(Some(path), &subject.around)),
             };
     }
     rule.speaks_of(subject, Class::Shell)
-        && subject
-            .reading
-            .commands
-            .iter()
-            .any(|simple| rule.matches_command(simple, &simple.program(), subject).is_some())
+        && subject.reading.commands.iter().enumerate().any(|(at, simple)| {
+            rule.matches_command(&Target::new(subject, at, simple)).is_some()
+        })
 }

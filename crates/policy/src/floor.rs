@@ -84,7 +84,8 @@ pub(crate) fn check(subject: &Subject<'_>) -> Option<Gate> {
         .reading
         .commands
         .iter()
-        .find_map(|simple| command(simple, subject))
+        .enumerate()
+        .find_map(|(at, simple)| command(simple, subject.places(at), subject))
         .or_else(|| {
             opaque.and_then(|_| subject.texts.iter().find_map(|raw| text::search(raw, subject)))
         })
@@ -105,33 +106,37 @@ fn files(subject: &Subject<'_>) -> Option<Fall> {
 }
 
 /// What a command that was read does.
-fn command(simple: &Simple, subject: &Subject<'_>) -> Option<Fall> {
+fn command(simple: &Simple, places: &[Names], subject: &Subject<'_>) -> Option<Fall> {
+    if simple.elsewhere {
+        // Another machine or a container has a root and homes of its own.
+        return None;
+    }
     let argv: Vec<&str> = simple.argv.iter().map(|word| word.text.as_str()).collect();
     let written = simple
         .redirects
         .iter()
         .filter(|redirect| redirect.direction == Direction::Write)
-        .any(|redirect| is_disk(&redirect.target.text, subject));
+        .any(|redirect| is_disk(&redirect.target.text, places, subject));
     if written {
         return Some(Fall::RawDisk);
     }
-    words(&argv, subject).or_else(|| fed(simple, &argv, subject)).or_else(|| {
+    words(&argv, places, subject).or_else(|| fed(simple, &argv, subject)).or_else(|| {
         // Where there are too many words to look at each, the reading is opaque and its text is searched instead.
         let touched =
-            !subject.overfull && simple.words().any(|word| touches_own(&word.text, subject));
+            !subject.overfull && simple.words().any(|word| touches_own(&word.text, places, subject));
         touched.then_some(Fall::BanisterFiles)
     })
 }
 
 /// What a program does with its words, whoever wrote them.
-fn words(argv: &[&str], subject: &Subject<'_>) -> Option<Fall> {
+fn words(argv: &[&str], places: &[Names], subject: &Subject<'_>) -> Option<Fall> {
     let (first, arguments) = argv.split_first()?;
     let program = program(first);
-    if writes_disk(&program, arguments, subject) {
+    if writes_disk(&program, arguments, places, subject) {
         return Some(Fall::RawDisk);
     }
     deleted(&program, arguments).into_iter().find_map(|target| {
-        subject.directories.iter().find_map(|directory| wipes(target, directory, subject))
+        places.iter().find_map(|directory| wipes(target, directory, subject))
     })
 }
 
@@ -227,6 +232,15 @@ fn fed(simple: &Simple, argv: &[&str], subject: &Subject<'_>) -> Option<Fall> {
 
 /// What is lost when everything a word names is deleted.
 fn wipes(word: &str, directory: &Names, subject: &Subject<'_>) -> Option<Fall> {
+    if is_windows_root(word) {
+        return Some(Fall::WipeRoot);
+    }
+    let around = &subject.around;
+    let path = around.resolve(word, directory);
+    around.all_names(path).into_iter().find_map(|path| wiped(path, subject))
+}
+
+fn wiped(mut path: Names, subject: &Subject<'_>) -> Option<Fall> {
     const SYSTEM: [&str; 22] = [
         "bin",
         "boot",
@@ -251,11 +265,7 @@ fn wipes(word: &str, directory: &Names, subject: &Subject<'_>) -> Option<Fall> {
         "Volumes",
         "run",
     ];
-    if is_windows_root(word) {
-        return Some(Fall::WipeRoot);
-    }
     let around = &subject.around;
-    let mut path = around.resolve(word, directory);
     // Everything in a directory is as good as the directory.
     while path.last().is_some_and(|name| is_everything(name)) {
         path.pop();
@@ -287,13 +297,18 @@ fn is_windows_root(word: &str) -> bool {
     drive && (rest.is_empty() || rest.chars().all(|c| c == '\\' || c == '/'))
 }
 
-fn writes_disk(program: &str, arguments: &[&str], subject: &Subject<'_>) -> bool {
-    let disks = || arguments.iter().filter(|word| is_disk(word, subject));
+fn writes_disk(
+    program: &str,
+    arguments: &[&str],
+    places: &[Names],
+    subject: &Subject<'_>,
+) -> bool {
+    let disks = || arguments.iter().filter(|word| is_disk(word, places, subject));
     match program {
         "dd" | "dcfldd" | "dc3dd" => arguments
             .iter()
             .filter_map(|word| word.strip_prefix("of="))
-            .any(|target| is_disk(target, subject)),
+            .any(|target| is_disk(target, places, subject)),
         "fdisk" | "sfdisk" | "gdisk" | "sgdisk" | "parted" | "cfdisk" => {
             let lists = arguments
                 .iter()
@@ -308,7 +323,7 @@ fn writes_disk(program: &str, arguments: &[&str], subject: &Subject<'_>) -> bool
                 || verb.contains("secure")
         }),
         "nvme" => arguments.first().is_some_and(|verb| matches!(*verb, "format" | "sanitize")),
-        "cp" | "install" | "mv" => arguments.last().is_some_and(|target| is_disk(target, subject)),
+        "cp" | "install" | "mv" => arguments.last().is_some_and(|target| is_disk(target, places, subject)),
         "wipefs" | "blkdiscard" | "shred" | "tee" | "mkswap" | "mke2fs" | "truncate"
         | "badblocks" | "hdparm" | "cryptsetup" | "pvcreate" | "zpool" => disks().next().is_some(),
         _ if program.starts_with("mkfs") || program.starts_with("newfs") => {
@@ -319,12 +334,12 @@ fn writes_disk(program: &str, arguments: &[&str], subject: &Subject<'_>) -> bool
 }
 
 /// Whether a word names a disk, a partition or the machine's memory.
-fn is_disk(word: &str, subject: &Subject<'_>) -> bool {
+fn is_disk(word: &str, places: &[Names], subject: &Subject<'_>) -> bool {
     const KINDS: [&str; 19] = [
         "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "dm-", "md", "loop", "nbd",
         "zd", "pmem", "mapper", "mem", "kmem", "port", "block",
     ];
-    subject.directories.iter().any(|directory| {
+    places.iter().any(|directory| {
         let path = subject.around.resolve(word, directory);
         match path.as_slice() {
             [dev, name, ..] if dev == "dev" => {
@@ -336,10 +351,9 @@ fn is_disk(word: &str, subject: &Subject<'_>) -> bool {
 }
 
 /// Whether a word names one of Banister's own files, from any directory the text may be in.
-fn touches_own(word: &str, subject: &Subject<'_>) -> bool {
+fn touches_own(word: &str, places: &[Names], subject: &Subject<'_>) -> bool {
     pieces(word).any(|piece| {
-        subject
-            .directories
+        places
             .iter()
             .any(|directory| subject.around.is_own(&subject.around.resolve(piece, directory)))
     })

@@ -18,7 +18,7 @@ fn floor(command: &str, cwd: Option<&str>, home: Option<&str>) -> Option<String>
         rationale: None,
     };
     let own = [PathBuf::from("/srv/banister/data")];
-    let request = Request { agent: "", action: &action, cwd, home, own: &own };
+    let request = Request { agent: "", action: &action, cwd, home, own: &own, links: &[] };
     check(&Subject::new(&Tools::load().unwrap(), &request)).map(|gate| gate.rule)
 }
 
@@ -79,9 +79,10 @@ fn what_is_deleted_every_day_is_above_the_floor() {
 fn the_text_is_searched_only_where_it_could_not_be_read() {
     let at = |command| floor(command, Some("/home/me/project"), Some("/home/me"));
     assert_eq!(at("echo 'rm -rf /'"), None);
-    assert_eq!(at("echo 'rm -rf /' $X").as_deref(), Some("floor.wipe-root"));
+    assert_eq!(at("echo 'rm -rf /' $X"), None);
+    assert_eq!(at("$X 'rm -rf /'").as_deref(), Some("floor.wipe-root"));
     assert_eq!(at("echo '/srv/banister/data is mine'"), None);
-    assert_eq!(at("X=$Y/banister/data; cat $X").as_deref(), Some("floor.banister-files"));
+    assert_eq!(at("X=$Y/banister/data; $X").as_deref(), Some("floor.banister-files"));
     assert_eq!(at("echo ':(){ :|:& };:'"), None);
     assert_eq!(at("f () { f | f & } ; f").as_deref(), Some("floor.fork-bomb"));
     assert_eq!(at("f () { g | f; }; f"), None);

@@ -4,18 +4,22 @@
 //! reason a person can read:
 //!
 //! ```text
-//! action ─▶ subject ─▶ shell ─▶ floor ─▶ rules ─▶ gate
-//!           tool class  simple   nothing  deny, ask,
-//!           and paths   commands lifts it allow
+//! action ─▶ subject ─▶ shell ─▶ effects ─▶ floor ─▶ rules ─▶ gate
+//!           tool class  every    reads,     nothing  deny, ask,
+//!           and paths   command  writes …   lifts it allow
 //! ```
 //!
 //! Guarantees: [`evaluate`] is total, pure and never panics; what cannot be read is never allowed; what no rule
 //! speaks about is asked. It deliberately looks at nothing but its arguments: no file, no clock, no environment.
-//! Symbolic links are therefore not followed; whoever calls can pass both names of a path.
+//! Symbolic links are therefore followed only where the caller names them ([`Request::links`]). [`explain`] says the same
+//! as [`evaluate`], with every command, its effects and the rule that spoke about it.
 
 mod error;
+pub mod effects;
 mod evaluate;
+mod explain;
 mod floor;
+mod host;
 mod path;
 mod rule;
 mod rules;
@@ -25,4 +29,5 @@ mod tools;
 
 pub use error::Error;
 pub use evaluate::{Request, evaluate};
+pub use explain::{Explained, Explanation, explain};
 pub use rules::Rules;

@@ -14,10 +14,15 @@ pub(crate) struct Surroundings {
     pub(crate) home: Names,
     /// Banister's own files and directories.
     pub(crate) own: Vec<Names>,
+    /// Links that are known: a path, and what it points to.
+    links: Vec<(Names, Names)>,
 }
 
 /// The names of a path, from the root.
 pub(crate) type Names = Vec<String>;
+
+/// The most names of one path that are looked at.
+const MAX_NAMES: usize = 16;
 
 const UNKNOWN_DIRECTORY: [&str; 2] = ["\0unknown", "\0directory"];
 const UNKNOWN_HOME: [&str; 2] = ["\0unknown", "\0home"];
@@ -29,7 +34,64 @@ impl Surroundings {
             project: absolute(cwd).unwrap_or_else(|| UNKNOWN_DIRECTORY.map(String::from).to_vec()),
             home,
             own: own.iter().filter_map(|path| absolute(path.to_str())).collect(),
+            links: Vec::new(),
         }
+    }
+
+    /// Adds links that are known. A target may be relative to where its link lies.
+    pub(crate) fn with_links(mut self, links: &[(std::path::PathBuf, std::path::PathBuf)]) -> Self {
+        for (from, to) in links {
+            let Some(from) = absolute(from.to_str()) else { continue };
+            let Some(to) = to.to_str() else { continue };
+            let parent = from.split_last().map(|(_, parent)| parent).unwrap_or_default();
+            let to = self.resolve(to, parent);
+            self.links.push((from, to));
+        }
+        self
+    }
+
+    /// The other names of a path, through the links that are known.
+    fn others(&self, path: &[String]) -> Vec<Names> {
+        let mut found: Vec<Names> = Vec::new();
+        if self.links.is_empty() {
+            return found;
+        }
+        let mut at = 0;
+        let mut current = path.to_vec();
+        loop {
+            for (from, to) in &self.links {
+                if within(&current, from) {
+                    let rest = current.get(from.len()..).unwrap_or_default();
+                    let other: Names = to.iter().chain(rest).cloned().collect();
+                    if !found.contains(&other) && found.len() < MAX_NAMES {
+                        found.push(other);
+                    }
+                }
+            }
+            match found.get(at) {
+                Some(next) => current = next.clone(),
+                None => return found,
+            }
+            at += 1;
+        }
+    }
+
+    /// Whether a path lies where files are kept for a while only.
+    pub(crate) fn is_temporary(&self, path: &[String]) -> bool {
+        let temporary = |path: &[String]| {
+            let names: Vec<&str> = path.iter().map(String::as_str).collect();
+            !is_unknown(path)
+                && matches!(names.as_slice(), ["tmp", _, ..] | ["var" | "private", "tmp", _, ..] | ["private", "var", "tmp" | "folders", _, ..])
+        };
+        temporary(path) && self.others(path).iter().all(|other| temporary(other))
+    }
+
+    /// Whether a path belongs to the system.
+    pub(crate) fn is_system(&self, path: &[String]) -> bool {
+        const SYSTEM: [&str; 13] =
+            ["bin", "boot", "dev", "etc", "lib", "lib64", "opt", "sbin", "sys", "usr", "var", "System", "Library"];
+        let system = |path: &[String]| path.first().is_none_or(|name| SYSTEM.contains(&name.as_str()));
+        (system(path) || self.others(path).iter().any(|other| system(other))) && !self.is_temporary(path)
     }
 
     /// Resolves a word against a directory.
@@ -59,20 +121,34 @@ impl Surroundings {
             && self.project != UNKNOWN_DIRECTORY
             && !within(&self.home, &self.project)
             && within(path, &self.project)
+            && self.others(path).iter().all(|other| within(other, &self.project))
     }
 
     /// Whether a path is one of Banister's own or below one.
     pub(crate) fn is_own(&self, path: &[String]) -> bool {
-        self.own.iter().any(|own| {
-            own.len() <= path.len() && own.iter().zip(path).all(|(own, name)| covers(name, own))
-        })
+        let own = |path: &[String]| {
+            self.own.iter().any(|own| {
+                own.len() <= path.len() && own.iter().zip(path).all(|(own, name)| covers(name, own))
+            })
+        };
+        own(path) || self.others(path).iter().any(|other| own(other))
     }
 
     /// Whether one of Banister's own files lies below a path.
     pub(crate) fn holds_own(&self, path: &[String]) -> bool {
-        self.own.iter().any(|own| {
-            path.len() <= own.len() && own.iter().zip(path).all(|(own, name)| covers(name, own))
-        })
+        let holds = |path: &[String]| {
+            self.own.iter().any(|own| {
+                path.len() <= own.len() && own.iter().zip(path).all(|(own, name)| covers(name, own))
+            })
+        };
+        holds(path) || self.others(path).iter().any(|other| holds(other))
+    }
+
+    /// A path with its other names.
+    pub(crate) fn all_names(&self, path: Names) -> Vec<Names> {
+        let mut all = self.others(&path);
+        all.insert(0, path);
+        all
     }
 }
 
@@ -256,14 +332,21 @@ impl Pattern {
 
     /// Whether a path certainly fits: what allows must be sure.
     pub(crate) fn surely(&self, path: &[String], around: &Surroundings) -> bool {
-        !is_unknown(path)
-            && self.test(path, around, false, |pattern, name| {
-                !is_pattern(name) && fits(pattern, name)
-            })
+        let sure = |path: &[String]| {
+            !is_unknown(path)
+                && self.test(path, around, false, |pattern, name| {
+                    !is_pattern(name) && fits(pattern, name)
+                })
+        };
+        sure(path) && around.others(path).iter().all(|other| sure(other))
     }
 
     /// Whether a path, which may itself be a pattern, can fit: what asks or denies must not miss.
     pub(crate) fn possibly(&self, path: &[String], around: &Surroundings) -> bool {
+        self.may_be(path, around) || around.others(path).iter().any(|other| self.may_be(other, around))
+    }
+
+    fn may_be(&self, path: &[String], around: &Surroundings) -> bool {
         self.test(path, around, true, |pattern, name| {
             if name.contains(UNKNOWN) {
                 // A name of which nothing is known says nothing about this pattern.

@@ -11,8 +11,10 @@ use banister_events::activity::{Decision, Risk};
 pub(crate) use draft::{Draft, Example, ExampleKind, File, yaml};
 use regex::Regex;
 
-use crate::path::{Names, Pattern, Surroundings, pieces};
-use crate::shell::{Direction, Simple, Word, trusted_program};
+use crate::effects::{Effect, Kind};
+use crate::host;
+use crate::path::{Names, Pattern, Surroundings, is_unknown, pieces};
+use crate::shell::{Direction, FED_FILE, Simple, Word, trusted_program};
 use crate::subject::Subject;
 use crate::tools::Class;
 
@@ -43,8 +45,11 @@ pub(crate) struct Rule {
     pub(crate) decision: Decision,
     pub(crate) reason: String,
     pub(crate) safer: Option<String>,
-    pub(crate) risk: Risk,
+    /// How much could go wrong; derived from what is done where the rule does not say.
+    pub(crate) risk: Option<Risk>,
     pub(crate) irreversible: Option<bool>,
+    effects: Vec<Kind>,
+    hosts: Vec<String>,
     tools: Vec<Tool>,
     agents: Vec<String>,
     servers: Vec<String>,
@@ -83,7 +88,71 @@ impl Element {
     }
 }
 
+/// One command, with all that rules look at.
+pub(crate) struct Target<'s, 'a> {
+    pub(crate) subject: &'s Subject<'a>,
+    pub(crate) simple: &'s Simple,
+    /// [`Simple::program`], made once for all rules.
+    pub(crate) program: String,
+    pub(crate) effects: &'s [Effect],
+    /// The directories it may run in.
+    pub(crate) places: &'s [Names],
+}
+
+impl<'s, 'a> Target<'s, 'a> {
+    pub(crate) fn new(subject: &'s Subject<'a>, at: usize, simple: &'s Simple) -> Self {
+        Self {
+            subject,
+            simple,
+            program: simple.program(),
+            effects: subject.effects.get(at).map(Vec::as_slice).unwrap_or_default(),
+            places: subject.places(at),
+        }
+    }
+}
+
 impl Rule {
+    /// The programs the rule is about, if it names each of them.
+    pub(crate) fn programs(&self) -> Option<Vec<&str>> {
+        if self.argv.is_empty() {
+            return None;
+        }
+        let mut programs = Vec::new();
+        for prefix in &self.argv {
+            match prefix.first()? {
+                Element::Words(words) => programs.extend(words.iter().map(String::as_str)),
+                Element::Regex(_) => return None,
+            }
+        }
+        Some(programs)
+    }
+
+    /// Whether the rule's effects and hosts are those of a tool that is no shell.
+    pub(crate) fn matches_tool(&self, effects: &[Effect]) -> bool {
+        if self.effects.is_empty() && self.hosts.is_empty() {
+            return true;
+        }
+        if self.decision == Decision::Allow {
+            !effects.is_empty() && effects.iter().all(|effect| self.lists(effect, true))
+        } else {
+            effects.iter().any(|effect| self.lists(effect, false))
+        }
+    }
+
+    /// Whether an effect is one of the rule's, at one of its hosts.
+    fn lists(&self, effect: &Effect, sure: bool) -> bool {
+        let kind = self.effects.is_empty() || self.effects.contains(&effect.kind);
+        let speaks = matches!(effect.kind, Kind::Network | Kind::Send) || effect.host.is_some();
+        let host = self.hosts.is_empty()
+            || match &effect.host {
+                Some(host) => self.hosts.iter().any(|pattern| host::fits(pattern, host)),
+                // A host that is not known is none that a rule could allow, and any that it could ask about.
+                None if speaks => !sure,
+                None => sure,
+            };
+        kind && host
+    }
+
     /// Whether the rule is about this agent, tool and server at all.
     pub(crate) fn speaks_of(&self, subject: &Subject<'_>, class: Class) -> bool {
         let tool = if self.tools.is_empty() {
@@ -107,18 +176,12 @@ impl Rule {
                     .is_some_and(|server| self.servers.iter().any(|name| name == server)))
     }
 
-    /// Whether the rule matches a command, and if so by how many words. `program` is the command's
-    /// [`Simple::program`], made once for all rules.
-    pub(crate) fn matches_command(
-        &self,
-        simple: &Simple,
-        program: &str,
-        subject: &Subject<'_>,
-    ) -> Option<usize> {
+    /// Whether the rule matches a command, and if so by how many words.
+    pub(crate) fn matches_command(&self, target: &Target<'_, '_>) -> Option<usize> {
         if self.decision == Decision::Allow {
-            self.surely_matches(simple, subject)
+            self.surely_matches(target)
         } else {
-            self.possibly_matches(simple, program, subject)
+            self.possibly_matches(target)
         }
     }
 
@@ -142,17 +205,34 @@ impl Rule {
         let by_words = ask.argv.is_empty() || (!self.argv.is_empty() && words >= ask_words);
         let by_path = ask.paths.is_empty() || !self.paths.is_empty();
         let by_name = self.tools.iter().any(|tool| matches!(tool, Tool::Name(_)));
-        let narrow =
-            !self.argv.is_empty() || !self.paths.is_empty() || by_name || !self.servers.is_empty();
-        self.layer == Layer::User && ask.layer == Layer::Pack && narrow && by_words && by_path
+        let by_host = ask.hosts.is_empty() || !self.hosts.is_empty();
+        let narrow = !self.argv.is_empty()
+            || !self.paths.is_empty()
+            || by_name
+            || !self.servers.is_empty()
+            || !self.hosts.is_empty();
+        self.layer == Layer::User
+            && ask.layer == Layer::Pack
+            && narrow
+            && by_words
+            && by_path
+            && by_host
     }
 
-    fn surely_matches(&self, simple: &Simple, subject: &Subject<'_>) -> Option<usize> {
-        if simple.open_ended || subject.overfull {
+    fn surely_matches(&self, target: &Target<'_, '_>) -> Option<usize> {
+        let Target { subject, simple, .. } = *target;
+        if simple.open_ended || simple.elsewhere || subject.overfull {
             return None;
         }
         let prefix = self.longest(|prefix| starts_with(prefix, simple))?;
         let rest = simple.argv.get(prefix..).unwrap_or_default();
+        if !self.effects.is_empty() || !self.hosts.is_empty() {
+            return self.allows_effects(target).then_some(prefix);
+        }
+        // What is not known may be anything; only a rule about effects knows which words are data.
+        if rest.iter().any(|word| !word.is_known() || word.several) {
+            return None;
+        }
         if self.exact && !rest.is_empty() {
             return None;
         }
@@ -178,46 +258,99 @@ impl Rule {
                 .chain(inputs.map(|redirect| &redirect.target))
                 .collect()
         };
-        let paths_fit = (!self.in_project || stays_in_project(&looked_at, subject))
+        let paths_fit = (!self.in_project || stays_in_project(&looked_at, target))
             && (self.paths.is_empty() && self.not_paths.is_empty()
-                || self.allows_words(&looked_at, subject));
+                || self.allows_words(&looked_at, target));
         (flags_fit && count_fits && paths_fit).then_some(prefix)
     }
 
-    fn possibly_matches(
-        &self,
-        simple: &Simple,
-        program: &str,
-        subject: &Subject<'_>,
-    ) -> Option<usize> {
+    /// Whether everything a command does is what the rule allows. What the shell writes is decided apart.
+    fn allows_effects(&self, target: &Target<'_, '_>) -> bool {
+        let around = &target.subject.around;
+        let simple = target.simple;
+        let trusted = simple.argv.first().is_some_and(|word| trusted_program(&word.text).is_some());
+        let at_home = !self.in_project || target.places.iter().all(|place| around.in_project(place));
+        let written = |effect: &Effect| {
+            effect.kind == Kind::Write
+                && simple.redirects.iter().any(|file| {
+                    file.direction == Direction::Write && effect.path.as_deref() == Some(&file.target.shown())
+                })
+        };
+        let mut about = target.effects.iter().filter(|effect| !written(effect)).peekable();
+        let something = self.paths.is_empty() || about.peek().is_some();
+        trusted
+            && at_home
+            && something
+            && about.all(|effect| {
+                self.lists(effect, true)
+                    && effect.names.iter().all(|path| self.allows_path(path, around))
+            })
+    }
+
+    fn possibly_matches(&self, target: &Target<'_, '_>) -> Option<usize> {
+        let Target { simple, .. } = *target;
         if self.except.iter().any(|prefix| starts_with(prefix, simple)) {
             return None;
         }
         let words = if self.argv.is_empty() {
             0
         } else {
-            self.longest(|prefix| spells(prefix, simple, program))?
+            self.longest(|prefix| spells(prefix, simple, &target.program))?
         };
         let flagged = self.with_flags.is_empty()
             || self.with_flags.iter().any(|flag| flags::may_have(simple.arguments(), flag));
-        let named = self.paths.is_empty()
-            || simple
-                .argv
+        if !flagged {
+            return None;
+        }
+        let named = if self.effects.is_empty() && self.hosts.is_empty() {
+            self.paths.is_empty()
+                || simple
+                    .argv
+                    .iter()
+                    .chain(simple.redirects.iter().map(|redirect| &redirect.target))
+                    .any(|word| self.may_name(word, target))
+        } else {
+            target.effects.iter().any(|effect| self.may_have(effect, target))
+        };
+        named.then_some(words + usize::from(!self.with_flags.is_empty()))
+    }
+
+    /// Whether an effect may be one the rule asks about or denies.
+    fn may_have(&self, effect: &Effect, target: &Target<'_, '_>) -> bool {
+        let around = &target.subject.around;
+        if !self.lists(effect, false) {
+            return false;
+        }
+        let spared = !effect.names.is_empty()
+            && !self.not_paths.is_empty()
+            && effect
+                .names
                 .iter()
-                .chain(simple.redirects.iter().map(|redirect| &redirect.target))
-                .any(|word| self.may_name(word, subject));
-        (flagged && named).then_some(words + usize::from(!self.with_flags.is_empty()))
+                .all(|path| self.not_paths.iter().any(|pattern| pattern.surely(path, around)));
+        let unknown = self.decision != Decision::Deny
+            && (effect.names.is_empty() || effect.names.iter().any(|path| is_unknown(path)));
+        let named = self.paths.is_empty()
+            || unknown
+            || effect
+                .names
+                .iter()
+                .any(|path| self.paths.iter().any(|pattern| pattern.possibly(path, around)));
+        !spared && named
     }
 
     /// Whether a word may name one of the rule's paths. A quoted wildcard is the program's to expand, so it counts as one
     /// too, except where it stands alone: `'target/*'` is about the directory, not about each name it could have.
-    fn may_name(&self, word: &Word, subject: &Subject<'_>) -> bool {
+    fn may_name(&self, word: &Word, target: &Target<'_, '_>) -> bool {
+        let subject = target.subject;
         if subject.overfull {
             return self.decision == Decision::Deny;
         }
         pieces(&word.text).any(|piece| {
-            subject.directories.iter().any(|directory| {
+            target.places.iter().any(|directory| {
                 let mut path = subject.around.resolve(piece, directory);
+                if self.decision == Decision::Deny && is_unknown(&path) {
+                    return false;
+                }
                 if !word.glob {
                     path.retain(|name| name.chars().any(|c| c != '*'));
                 }
@@ -239,11 +372,12 @@ impl Rule {
             && (!self.in_project || around.in_project(path))
     }
 
-    fn allows_words(&self, words: &[&Word], subject: &Subject<'_>) -> bool {
+    fn allows_words(&self, words: &[&Word], target: &Target<'_, '_>) -> bool {
+        let subject = target.subject;
         let mut operands = words.iter().filter(|word| !flags::is_flag(&word.text)).peekable();
         operands.peek().is_some()
             && words.iter().flat_map(|word| pieces(&word.text)).all(|piece| {
-                subject.directories.iter().all(|directory| {
+                target.places.iter().all(|directory| {
                     self.allows_path(&subject.around.resolve(piece, directory), &subject.around)
                 })
             })
@@ -275,9 +409,11 @@ fn spells(prefix: &[Element], simple: &Simple, program: &str) -> bool {
 }
 
 /// Whether everything in the words that may be a path lies in the project, and the command runs there.
-fn stays_in_project(words: &[&Word], subject: &Subject<'_>) -> bool {
-    const HARMLESS: [&str; 5] = ["-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
-    subject.directories.iter().all(|directory| {
+fn stays_in_project(words: &[&Word], target: &Target<'_, '_>) -> bool {
+    const HARMLESS: [&str; 6] =
+        ["-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", FED_FILE];
+    let subject = target.subject;
+    target.places.iter().all(|directory| {
         let stays = |piece: &str| {
             let path = subject.around.resolve(piece, directory);
             subject.around.in_project(&path) && !subject.around.holds_own(&path)

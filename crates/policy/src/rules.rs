@@ -1,5 +1,6 @@
 //! Rule sets: loading them, and trying every rule on its own examples before it counts.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,9 +8,11 @@ use banister_events::activity::{Action, ActionKind, Decision};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use crate::effects;
 use crate::error::Error;
 use crate::evaluate::{Request, matches_alone};
 use crate::rule::{Draft, Example, ExampleKind, File, Layer, Rule};
+use crate::shell::wrappers;
 use crate::subject::Subject;
 use crate::tools::{self, Tools};
 
@@ -23,6 +26,9 @@ pub struct Rules(Arc<Set>);
 #[derive(Debug)]
 struct Set {
     rules: Vec<Rule>,
+    /// The rules that can speak about a program, by its name, and those that can speak about any.
+    by_program: HashMap<String, Vec<usize>>,
+    about_any: Vec<usize>,
     environment: Vec<String>,
     tools: Tools,
     hash: String,
@@ -48,6 +54,12 @@ impl Rules {
         &self.0.rules
     }
 
+    /// The rules that can speak about a program, in their order.
+    pub(crate) fn about(&self, program: &str) -> impl Iterator<Item = &Rule> {
+        let places = self.0.by_program.get(program).unwrap_or(&self.0.about_any);
+        places.iter().filter_map(|at| self.0.rules.get(*at))
+    }
+
     pub(crate) fn tools(&self) -> &Tools {
         &self.0.tools
     }
@@ -60,9 +72,11 @@ impl Rules {
     fn load(sources: &[(Layer, &str, &str)]) -> Result<Self, Error> {
         let mut set = Set {
             rules: Vec::new(),
+            by_program: HashMap::new(),
+            about_any: Vec::new(),
             environment: Vec::new(),
             tools: Tools::load()?,
-            hash: hash(sources.iter().map(|(_, _, text)| *text).chain([tools::TEXT])),
+            hash: hash(sources.iter().map(|(_, _, text)| *text).chain([tools::TEXT, wrappers::TEXT]).chain(effects::TEXTS.map(|(_, text)| text))),
         };
         let mut drafts = Vec::new();
         for (layer, name, text) in sources {
@@ -73,6 +87,9 @@ impl Rules {
             set.environment.extend(file.environment);
             drafts.extend(file.rules.into_iter().map(|draft| (*name, draft)));
         }
+        wrappers::table()?;
+        effects::table()?;
+        set.index();
         let rules = Self(Arc::new(set));
         for (rule, (name, draft)) in rules.rules().iter().zip(&drafts) {
             rules.try_examples(rule, name, draft)?;
@@ -128,6 +145,7 @@ impl Rules {
             cwd: Some("/home/me/project"),
             home: Some("/home/me"),
             own: &[PathBuf::from("/home/me/.config/banister")],
+            links: &[],
         };
         let subject = Subject::new(self.tools(), &request);
         if rule.decision == Decision::Allow {
@@ -140,6 +158,32 @@ impl Rules {
     /// A native name for a class, or the name itself.
     fn native<'n>(&'n self, tool: &'n str) -> &'n str {
         self.tools().example_name(tool).unwrap_or(tool)
+    }
+}
+
+impl Set {
+    fn index(&mut self) {
+        let programs: Vec<Option<Vec<&str>>> = self.rules.iter().map(Rule::programs).collect();
+        let mut by_program: HashMap<String, Vec<usize>> = HashMap::new();
+        for program in programs.iter().flatten().flatten() {
+            by_program.entry((*program).to_owned()).or_default();
+        }
+        for (name, places) in &mut by_program {
+            // A rule that allows is written with the very name, one that asks knows it in lower case.
+            let speaks = |programs: &Option<Vec<&str>>| {
+                programs.as_ref().is_none_or(|programs| programs.contains(&name.as_str()))
+            };
+            places.extend(
+                programs.iter().enumerate().filter(|(_, programs)| speaks(programs)).map(|(at, _)| at),
+            );
+        }
+        self.about_any = programs
+            .iter()
+            .enumerate()
+            .filter(|(_, programs)| programs.is_none())
+            .map(|(at, _)| at)
+            .collect();
+        self.by_program = by_program;
     }
 }
 

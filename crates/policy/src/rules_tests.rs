@@ -16,6 +16,7 @@ fn evaluate(rules: &Rules, command: &str) -> Gate {
             cwd: Some("/home/me/project"),
             home: Some("/home/me"),
             own: &[],
+            links: &[],
         },
     )
 }

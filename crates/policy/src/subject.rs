@@ -7,6 +7,7 @@ use std::rc::Rc;
 use banister_events::activity::{Action, ActionKind};
 use serde_json::Value;
 
+use crate::effects::{self, Effect, Kind};
 use crate::evaluate::Request;
 use crate::path::{Names, Surroundings, has_unseen_pieces, pieces};
 use crate::shell::{self, Facts, Reading, Simple};
@@ -42,6 +43,10 @@ pub(crate) struct Subject<'a> {
     places: Vec<Rc<Vec<Names>>>,
     /// The files a file tool names.
     pub(crate) paths: Vec<Names>,
+    /// What each command does, in the order of the reading.
+    pub(crate) effects: Vec<Vec<Effect>>,
+    /// What a tool that is no shell does.
+    pub(crate) tool_effects: Vec<Effect>,
     /// Every string that may be a path, whatever the tool.
     pub(crate) mentions: Vec<&'a str>,
     /// Whether the words spell too many paths to look at each: then no rule may rely on having seen them.
@@ -53,7 +58,8 @@ pub(crate) struct Subject<'a> {
 impl<'a> Subject<'a> {
     pub(crate) fn new(tools: &Tools, request: &Request<'a>) -> Self {
         let action = request.action;
-        let around = Surroundings::new(request.cwd, request.home, request.own);
+        let around =
+            Surroundings::new(request.cwd, request.home, request.own).with_links(request.links);
         let mut subject = Self {
             agent: request.agent,
             tool: &action.tool,
@@ -66,6 +72,8 @@ impl<'a> Subject<'a> {
             reading: Reading::default(),
             texts: Vec::new(),
             paths: Vec::new(),
+            effects: Vec::new(),
+            tool_effects: Vec::new(),
             mentions: Vec::new(),
             overfull: false,
             opaque: None,
@@ -95,7 +103,39 @@ impl<'a> Subject<'a> {
             .collect();
         subject.follow_directories();
         subject.count_paths();
+        subject.effects = subject
+            .reading
+            .commands
+            .iter()
+            .enumerate()
+            .map(|(at, simple)| effects::of(simple, subject.places(at), &subject))
+            .collect();
+        subject.tool_effects = subject.of_tool(tools, &strings);
         subject
+    }
+
+    /// What a tool that is no shell does.
+    fn of_tool(&self, tools: &Tools, strings: &[(&'a str, &'a str)]) -> Vec<Effect> {
+        let kind = match self.class {
+            Class::Read | Class::Search => Kind::Read,
+            Class::Write if tools.is_deleting(self.tool) => Kind::Delete,
+            Class::Write => Kind::Write,
+            Class::Web => {
+                let urls = strings.iter().filter(|(key, text)| *key == "url" || text.contains("://"));
+                let mut effects: Vec<Effect> = urls
+                    .map(|(_, url)| Effect { host: crate::host::of_url(url), ..Effect::of(Kind::Network) })
+                    .collect();
+                if effects.is_empty() {
+                    effects.push(Effect::of(Kind::Network));
+                }
+                return effects;
+            }
+            Class::Mcp | Class::Other => return vec![Effect::of(Kind::Unknown)],
+            Class::Shell | Class::Plan | Class::Question | Class::Subagent | Class::Skill => {
+                return Vec::new();
+            }
+        };
+        self.paths.iter().map(|path| Effect::on(kind, path)).collect()
     }
 
     fn note(&mut self, reason: &str) {

@@ -56,6 +56,7 @@ pub(crate) struct Tools {
     schema: String,
     classes: std::collections::BTreeMap<Class, Vec<String>>,
     unread: Vec<String>,
+    deleting: Vec<String>,
     globbing: Vec<String>,
     pub(crate) arguments: Arguments,
 }
@@ -103,6 +104,11 @@ impl Tools {
     /// Whether the tool runs text of a language that is not read.
     pub(crate) fn is_unread(&self, tool: &str) -> bool {
         lists(&self.unread, tool)
+    }
+
+    /// Whether the tool deletes the files it names.
+    pub(crate) fn is_deleting(&self, tool: &str) -> bool {
+        lists(&self.deleting, tool)
     }
 
     /// Whether the tool's `pattern` is a path.

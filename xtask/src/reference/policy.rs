@@ -71,6 +71,7 @@ fn floor(page: &mut String) -> anyhow::Result<()> {
                 cwd: Some("/home/me/project"),
                 home: Some("/home/me"),
                 own: &[PathBuf::from("/home/me/.config/banister")],
+                links: &[],
             },
         );
         let (rule, decision) = (&gate.rule, gate.decision);

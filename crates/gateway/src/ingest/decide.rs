@@ -202,6 +202,7 @@ impl Gateway {
                 cwd: context.cwd.as_deref(),
                 home: home.as_deref(),
                 own: &self.own,
+                links: &[],
             },
         )
     }

@@ -80,7 +80,7 @@ fn clauses(plain: &str, subject: &Subject<'_>) -> Option<Fall> {
                 target_follows = true;
             } else if !std::mem::take(&mut target_follows) {
                 tokens.push(token);
-            } else if super::is_disk(token, subject) {
+            } else if super::is_disk(token, &subject.directories, subject) {
                 return Some(Fall::RawDisk);
             }
         }
@@ -95,7 +95,7 @@ fn clauses(plain: &str, subject: &Subject<'_>) -> Option<Fall> {
                 continue;
             }
             judged.push(name);
-            if let Some(fall) = tokens.get(at..).and_then(|argv| words(argv, subject)) {
+            if let Some(fall) = tokens.get(at..).and_then(|argv| words(argv, &subject.directories, subject)) {
                 return Some(fall);
             }
         }

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy, Spanned};
 
 use super::{Element, Layer, Rule, Tool};
+use crate::effects::Kind;
 use crate::error::Error;
 use crate::path::Pattern;
 use crate::tools::Class;
@@ -63,9 +64,13 @@ pub(crate) struct Draft {
     path: Vec<Spanned<String>>,
     #[serde(default)]
     not_path: Vec<Spanned<String>>,
+    #[serde(default)]
+    effect: Vec<Kind>,
+    #[serde(default)]
+    host: Vec<String>,
     reason: String,
     safer: Option<String>,
-    risk: Risk,
+    risk: Option<Risk>,
     #[serde(default)]
     irreversible: Option<bool>,
     #[serde(default, rename = "match")]
@@ -210,6 +215,8 @@ impl Draft {
             // What a rule lets through without a word can be undone, unless it says otherwise; of the rest only what
             // the rule says is known.
             irreversible: self.irreversible.or((self.decision == Decision::Allow).then_some(false)),
+            effects: self.effect.clone(),
+            hosts: self.host.iter().map(|host| host.to_ascii_lowercase()).collect(),
             tools: self
                 .tool
                 .iter()
@@ -240,7 +247,13 @@ impl Draft {
             || !self.without_flags.is_empty()
             || self.operands.is_some()
             || self.data > 0;
-        let limits = narrows || self.within.is_some() || !self.not_path.is_empty();
+        let by_effect = !self.effect.is_empty() || !self.host.is_empty();
+        let limits =
+            narrows || self.within.is_some() || (!self.not_path.is_empty() && !by_effect);
+        let is_host = |host: &String| {
+            let name = host.strip_prefix("*.").unwrap_or(host);
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:".contains(c))
+        };
         let is_id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c);
         if id.is_empty() || !id.chars().all(is_id) {
             Some("an id has lower-case letters, digits, `.`, `-` and `_`")
@@ -250,8 +263,17 @@ impl Draft {
             && self.argv.is_empty()
             && self.path.is_empty()
             && self.server.is_empty()
+            && !by_effect
         {
-            Some("it needs at least one of `tool`, `argv`, `path` and `server`")
+            Some("it needs at least one of `tool`, `argv`, `path`, `server`, `effect` and `host`")
+        } else if !self.host.iter().all(is_host) {
+            Some("a host is a name, or `*.` and a name, without scheme, port or path")
+        } else if self.decision == Decision::Allow && by_effect && self.effect.is_empty() {
+            Some("a rule that allows a host must name the effects it allows")
+        } else if by_effect && narrows {
+            Some("flags, `exact`, `operands` and `data` say nothing beside `effect` and `host`")
+        } else if self.decision == Decision::Allow && self.effect.contains(&Kind::Unknown) {
+            Some("what is not known cannot be allowed by its effect")
         } else if self.argv.iter().chain(&self.except).any(Vec::is_empty) {
             Some("a prefix in `argv` or `except` is empty")
         } else if self.argv.is_empty()

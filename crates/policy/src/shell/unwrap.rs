@@ -36,7 +36,7 @@ pub(super) fn unwrap(simple: Simple, reader: &mut Reader<'_>) {
     reader.depth -= 1;
 }
 
-fn dispatch(simple: Simple, reader: &mut Reader<'_>) {
+fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
     let Some(first) = simple.argv.first() else {
         for assignment in &simple.assignments {
             reader.set(assignment);
@@ -92,7 +92,15 @@ fn dispatch(simple: Simple, reader: &mut Reader<'_>) {
         "source" | "." if builtin => return source(simple, reader),
         "trap" if builtin => return trap(simple, reader),
         "alias" if builtin => alias(&simple, reader),
-        "cd" | "pushd" | "popd" | "chdir" if builtin => change_directory(&simple, reader),
+        "cd" | "pushd" | "popd" | "chdir" if builtin => {
+            let before = Rc::clone(&reader.state.directories);
+            change_directory(&simple, reader);
+            // It is judged by where it comes from and by where it goes.
+            let both = before.iter().chain(reader.state.directories.iter());
+            let mut both: Vec<String> = both.cloned().collect();
+            both.dedup();
+            simple.directories = Rc::new(both);
+        }
         "set" if builtin => {
             if set_options(&simple, reader) {
                 return;

@@ -3,6 +3,7 @@
 //! Lists, pipelines and sequences are loops; only what nests in the text nests here, to a fixed depth. Every branch is
 //! walked from the same start and the ends are joined. A loop is walked once, with what it sets forgotten at its start.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use tree_sitter::Node;
@@ -83,13 +84,14 @@ impl<'f> Reader<'f> {
         if text.chars().any(hides) {
             self.note(HIDDEN);
         }
+        let text = &*joined_lines(text);
         let Some(tree) = tree::parse(text) else {
             return self.note("it takes too many steps to read");
         };
         if let Some(reason) = tree::unaccounted(&tree, text) {
             self.note(reason);
         }
-        Walk { text, reader: self, nesting: 0 }.sequence(tree.root_node());
+        Walk { text, reader: self, nesting: 0, pending: Vec::new() }.sequence(tree.root_node());
     }
 
     /// Reads a text inside the text.
@@ -159,6 +161,8 @@ struct Walk<'r, 'f, 't> {
     text: &'t str,
     reader: &'r mut Reader<'f>,
     nesting: usize,
+    /// Redirections that the grammar has at a list or pipeline, and the shell at its last command.
+    pending: Vec<Node<'t>>,
 }
 
 /// What a here-document brings to its command.
@@ -214,12 +218,23 @@ impl<'t> Walk<'_, '_, 't> {
         }
         self.nesting += 1;
         let chained = std::mem::take(&mut self.reader.chained);
+        let passes = matches!(
+            node.kind(),
+            "list" | "pipeline" | "command" | "redirected_statement" | "negated_command"
+        );
+        if !passes && !self.pending.is_empty() {
+            let pending = std::mem::take(&mut self.pending);
+            self.command(node, &pending, Some(node));
+            self.nesting -= 1;
+            return;
+        }
         match node.kind() {
             "list" => self.list(node),
             "pipeline" => self.pipeline(node, None),
             "command" => {
                 self.reader.chained = chained;
-                self.command(node, &[], None);
+                let pending = std::mem::take(&mut self.pending);
+                self.command(node, &pending, None);
             }
             "redirected_statement" => {
                 self.reader.chained = chained;
@@ -286,6 +301,7 @@ impl<'t> Walk<'_, '_, 't> {
             }
             left = *first;
         }
+        let pending = std::mem::take(&mut self.pending);
         let follows = parts.last().is_some_and(|(operator, _)| *operator == "&&");
         self.reader.chained = follows;
         self.statement(left);
@@ -299,6 +315,9 @@ impl<'t> Walk<'_, '_, 't> {
                 }
             }
             self.reader.chained = rest.peek().is_some_and(|(operator, _)| *operator == "&&");
+            if rest.peek().is_none() {
+                self.pending.clone_from(&pending);
+            }
             self.statement(*part);
             exits.push(self.reader.state.clone());
         }
@@ -318,7 +337,11 @@ impl<'t> Walk<'_, '_, 't> {
             self.reader.input = input;
         }
         self.reader.steps.push("pipeline".into());
-        for stage in &stages {
+        let pending = std::mem::take(&mut self.pending);
+        for (at, stage) in stages.iter().enumerate() {
+            if at + 1 == stages.len() {
+                self.pending.clone_from(&pending);
+            }
             self.reader.output = Output::Text(String::new());
             self.reader.state = before.clone();
             self.statement(*stage);
@@ -337,14 +360,23 @@ impl<'t> Walk<'_, '_, 't> {
 
     fn redirected(&mut self, node: Node<'t>) {
         let body = node.child_by_field_name("body");
-        let redirects: Vec<Node<'t>> = Self::children(node)
+        let mut redirects: Vec<Node<'t>> = Self::children(node)
             .into_iter()
             .filter(|child| Some(child.id()) != body.map(|body| body.id()))
             .collect();
+        redirects.append(&mut self.pending);
         match body {
+            Some(body) if matches!(body.kind(), "list" | "pipeline" | "negated_command" | "redirected_statement") => {
+                self.pending = redirects;
+                self.statement(body);
+            }
             Some(body) if body.kind() == "command" => self.command(body, &redirects, None),
             Some(body) if body.kind() == "test_command" => self.test(body, &redirects),
-            None => self.command(node, &[], None),
+            None => {
+                let own: Vec<usize> = Self::children(node).iter().map(|child| child.id()).collect();
+                redirects.retain(|redirect| !own.contains(&redirect.id()));
+                self.command(node, &redirects, None);
+            }
             Some(body) => self.command(node, &redirects, Some(body)),
         }
     }
@@ -935,6 +967,15 @@ impl Reader<'_> {
         debug_assert!(values.len() <= MAX_VALUES);
         self.state.set(&assignment.name, values);
     }
+}
+
+/// Joins lines that are continued, where nothing in the text could keep them apart.
+fn joined_lines(text: &str) -> Cow<'_, str> {
+    let keeps = text.contains(['\'', '#']) || text.contains("<<") || text.contains("\\\\\n");
+    if keeps || !text.contains("\\\n") {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace("\\\n", ""))
 }
 
 fn known_input(word: &Word) -> Input {

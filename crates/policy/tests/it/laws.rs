@@ -73,7 +73,7 @@ proptest! {
     #[test]
     fn no_surroundings_panic(cwd in any::<Option<String>>(), home in any::<Option<String>>(), text in shelly()) {
         let action = action(banister_events::activity::ActionKind::Tool, "Bash", json!({ "command": text }));
-        evaluate(&RULES, &Request { agent: "", action: &action, cwd: cwd.as_deref(), home: home.as_deref(), own: &[] });
+        evaluate(&RULES, &Request { agent: "", action: &action, cwd: cwd.as_deref(), home: home.as_deref(), own: &[], links: &[] });
     }
 
     #[test]
@@ -166,7 +166,7 @@ fn a_directory_that_is_no_project_is_asked_about() {
     );
     for cwd in [Some("/home/me"), Some("/"), Some("/home"), Some("relative"), None] {
         let request =
-            Request { agent: "claude", action: &action, cwd, home: Some("/home/me"), own: &[] };
+            Request { agent: "claude", action: &action, cwd, home: Some("/home/me"), own: &[], links: &[] };
         assert_eq!(evaluate(&RULES, &request).decision, Decision::Ask, "{cwd:?}");
     }
 }

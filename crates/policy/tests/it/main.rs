@@ -42,6 +42,7 @@ fn decide(rules: &Rules, action: &Action) -> Gate {
             cwd: Some("/home/me/project"),
             home: Some("/home/me"),
             own: &own(),
+            links: &[],
         },
     )
 }

@@ -154,7 +154,7 @@ fn the_facts_of_a_gate_are_those_of_its_rule() {
     assert!(gate.safer.is_some() && gate.opaque.is_none());
     let gate = super::shell(&rules, "mystery");
     assert_eq!((gate.risk, gate.irreversible), (Risk::Medium, None));
-    let gate = super::shell(&rules, "mystery $X");
+    let gate = super::shell(&rules, "$X mystery");
     assert_eq!(gate.risk, Risk::High);
     assert!(gate.opaque.is_some());
 }

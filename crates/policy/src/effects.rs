@@ -1,0 +1,437 @@
+//! What a command does: from words to effects.
+//!
+//! The tables in `packs/effects/` say which programs, subcommands and options do what, and which words are paths or hosts.
+//! A program or subcommand that is not in them has the effect [`Kind::Unknown`], which no rule allows. A word that is not
+//! known before it runs is a path or host that is not known; where it could be an option that matters, the effect is
+//! unknown as well.
+
+mod scripts;
+mod table;
+
+use banister_events::activity::Risk;
+use serde::{Deserialize, Serialize};
+pub(crate) use table::{TEXTS, table};
+use table::{Entry, Role};
+
+use crate::path::Names;
+use crate::shell::{Direction, FED_FILE, Simple, Word, program, trusted_program};
+use crate::subject::Subject;
+
+/// A kind of effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Reads files.
+    Read,
+    /// Writes or changes files.
+    Write,
+    /// Deletes files.
+    Delete,
+    /// Speaks to another machine.
+    Network,
+    /// Sends data to another machine.
+    Send,
+    /// Takes on other rights.
+    Privilege,
+    /// Starts, stops or signals programs.
+    Process,
+    /// Records in the local history of a repository.
+    Vcs,
+    /// Rewrites or throws away history or work that is in no commit.
+    History,
+    /// Publishes what other people will see or use.
+    Publish,
+    /// Changes machines and services elsewhere.
+    Cloud,
+    /// Works on a database.
+    Database,
+    /// Installs or removes software.
+    Package,
+    /// Starts, changes or enters containers.
+    Container,
+    /// Runs the project's own build, tests or checks.
+    Build,
+    /// Runs code that is not read.
+    Execute,
+    /// Shows or sets environment variables.
+    Environment,
+    /// Changes how the machine runs.
+    System,
+    /// Not known.
+    Unknown,
+}
+
+impl Kind {
+    /// How much can go wrong, and whether it can be undone, where nothing else is known.
+    fn grade(self) -> (Risk, Option<bool>) {
+        match self {
+            Self::Read | Self::Build | Self::Vcs => (Risk::Low, Some(false)),
+            Self::Write | Self::Process | Self::Package | Self::Container | Self::Execute
+            | Self::Environment | Self::Network | Self::Unknown => (Risk::Medium, None),
+            Self::Delete | Self::Send => (Risk::High, Some(true)),
+            Self::Privilege | Self::System => (Risk::High, None),
+            Self::History | Self::Publish | Self::Cloud | Self::Database => (Risk::High, Some(true)),
+        }
+    }
+}
+
+/// One thing a command does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Effect {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// The path it is about, as the command names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The host it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// More about it, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The path, from every directory the command may run in.
+    #[serde(skip)]
+    pub(crate) names: Vec<Names>,
+}
+
+impl Effect {
+    pub(crate) fn of(kind: Kind) -> Self {
+        Self { kind, path: None, host: None, why: None, names: Vec::new() }
+    }
+
+    fn because(kind: Kind, why: &str) -> Self {
+        Self { why: Some(why.to_owned()), ..Self::of(kind) }
+    }
+
+    /// An effect on a path of a file tool.
+    pub(crate) fn on(kind: Kind, names: &Names) -> Self {
+        let path = Some(format!("/{}", names.join("/")).replace('\0', "…"));
+        Self { path, names: vec![names.clone()], ..Self::of(kind) }
+    }
+
+    /// How much can go wrong, and whether it can be undone.
+    pub(crate) fn grade(&self, subject: &Subject<'_>) -> (Risk, Option<bool>) {
+        let (risk, undone) = self.kind.grade();
+        if self.names.is_empty() {
+            return (risk, undone);
+        }
+        let around = &subject.around;
+        let inside = self.names.iter().all(|path| around.in_project(path));
+        let passing = self.names.iter().all(|path| around.is_temporary(path));
+        match self.kind {
+            Kind::Read if inside || passing => (Risk::Low, Some(false)),
+            Kind::Read => (Risk::Medium, Some(false)),
+            Kind::Write if inside || passing => (Risk::Low, None),
+            Kind::Write if self.names.iter().any(|path| around.is_system(path)) => (Risk::High, None),
+            Kind::Delete if passing => (Risk::Low, Some(true)),
+            Kind::Delete if inside => (Risk::Medium, Some(true)),
+            _ => (risk, undone),
+        }
+    }
+}
+
+/// What one command does.
+pub(crate) fn of(simple: &Simple, places: &[Names], subject: &Subject<'_>) -> Vec<Effect> {
+    let mut found = Found { effects: Vec::new(), places, subject };
+    for redirect in &simple.redirects {
+        let kind = match redirect.direction {
+            Direction::Read => Kind::Read,
+            Direction::Write => Kind::Write,
+        };
+        found.path(kind, &redirect.target);
+    }
+    if let Some(first) = simple.argv.first() {
+        found.program(simple, first);
+    }
+    found.effects.sort_by_key(|effect| effect.kind);
+    found.effects.dedup();
+    found.effects
+}
+
+struct Found<'s, 'a> {
+    effects: Vec<Effect>,
+    places: &'s [Names],
+    subject: &'s Subject<'a>,
+}
+
+/// Files that are no files: nothing is read from or written to a disk.
+fn is_sink(path: &str) -> bool {
+    matches!(path, "-" | "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/zero" | "/dev/urandom" | "/dev/random")
+        || path == FED_FILE
+}
+
+impl Found<'_, '_> {
+    fn push(&mut self, effect: Effect) {
+        if self.effects.len() < 512 {
+            self.effects.push(effect);
+        } else if !self.effects.iter().any(|effect| effect.kind == Kind::Unknown) {
+            self.effects.push(Effect::because(Kind::Unknown, "it has more effects than are listed"));
+        }
+    }
+
+    fn unknown(&mut self, why: &str) {
+        self.push(Effect::because(Kind::Unknown, why));
+    }
+
+    fn path(&mut self, kind: Kind, word: &Word) {
+        self.path_text(kind, &word.text);
+    }
+
+    fn path_text(&mut self, kind: Kind, text: &str) {
+        if is_sink(text) {
+            return;
+        }
+        let mut names: Vec<Names> =
+            self.places.iter().map(|place| self.subject.around.resolve(text, place)).collect();
+        names.dedup();
+        self.push(Effect { path: Some(text.replace('\0', "…")), names, ..Effect::of(kind) });
+    }
+
+    fn program(&mut self, simple: &Simple, first: &Word) {
+        if !first.is_known() || first.glob {
+            return self.unknown("the program's name is not known");
+        }
+        let name = program(&first.text);
+        let Ok(table) = table() else { return self.unknown("the table of effects does not load") };
+        let Some(entry) = table.get(&name) else {
+            return self.unknown("the program is not known");
+        };
+        if trusted_program(&first.text).is_none() {
+            self.push(Effect::because(Kind::Execute, "the program lies where anybody may have put it"));
+        }
+        if simple.elsewhere {
+            self.push(Effect::because(Kind::Execute, "it runs elsewhere"));
+        }
+        match name.as_str() {
+            "find" | "gfind" => return scripts::find(simple, self),
+            "[" | "test" | "[[" => return scripts::test(simple, self),
+            _ => {}
+        }
+        self.words(simple, entry);
+    }
+
+    /// Gives every word its role.
+    fn words(&mut self, simple: &Simple, entry: &'static Entry) {
+        let mut entry = entry;
+        let mut entries = vec![entry];
+        for kind in &entry.does {
+            self.push(Effect::of(*kind));
+        }
+        let mut operands: Vec<&Word> = Vec::new();
+        let mut awaits_subcommand = !entry.under.is_empty();
+        let mut only_operands = false;
+        let mut words = simple.arguments().iter();
+        while let Some(word) = words.next() {
+            let text = word.text.as_str();
+            if !only_operands && !entry.inert {
+                let matters = entries.iter().any(|entry| entry.has_options_that_matter());
+                if text.starts_with('\0') && (matters || awaits_subcommand) {
+                    self.unknown("a word that is not known may be an option");
+                } else if word.glob && text.starts_with(['*', '?', '[']) && matters {
+                    self.unknown("a pattern may become an option");
+                }
+            }
+            if !only_operands && text == "--" {
+                only_operands = true;
+                continue;
+            }
+            let is_option = !only_operands
+                && text.len() > 1
+                && (text.starts_with('-') || (text.starts_with('+') && entry.plus));
+            if is_option {
+                let mut next = || words.next();
+                self.option(text, &entries, &mut next);
+                continue;
+            }
+            if awaits_subcommand {
+                match entry.under.get(text) {
+                    Some(below) => {
+                        entry = below;
+                        entries.push(below);
+                        for kind in &below.does {
+                            self.push(Effect::of(*kind));
+                        }
+                        awaits_subcommand = !below.under.is_empty();
+                        continue;
+                    }
+                    None if entry.optional => awaits_subcommand = false,
+                    None => {
+                        let shown = word.shown();
+                        self.unknown(&format!("what `{shown}` does is not known"));
+                        return;
+                    }
+                }
+            }
+            operands.push(word);
+        }
+        if awaits_subcommand && !entry.optional {
+            for kind in &entry.bare {
+                self.push(Effect::of(*kind));
+            }
+        }
+        if operands.is_empty() && !awaits_subcommand {
+            for kind in &entry.bare {
+                self.push(Effect::of(*kind));
+            }
+        }
+        self.operands(simple, &operands, entry);
+    }
+
+    fn option<'w>(
+        &mut self,
+        text: &'w str,
+        entries: &[&'static Entry],
+        next: &mut dyn FnMut() -> Option<&'w Word>,
+    ) {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) if text.starts_with("--") => (name, Some(value)),
+            _ => (text, None),
+        };
+        let look = |name: &str| entries.iter().rev().find_map(|entry| entry.options.get(name));
+        let exact = look(name);
+        // Long options may be shortened, and a role that matters must not be missed.
+        let role = exact.or_else(|| {
+            let shortened = |known: &str| text.starts_with("--") && name.len() > 3 && known.starts_with(name);
+            entries
+                .iter()
+                .flat_map(|entry| entry.options.iter())
+                .find(|(known, role)| shortened(known) && role.matters())
+                .map(|(_, role)| role)
+        });
+        if let Some(role) = role {
+            if role.takes_value() {
+                match value {
+                    Some(value) => self.role(role, value),
+                    None => match next() {
+                        Some(word) => self.role(role, &word.text),
+                        None => {}
+                    },
+                }
+            } else {
+                self.role(role, "");
+            }
+            return;
+        }
+        if entries.iter().any(|entry| entry.strict) {
+            let shown = text.replace('\0', "…");
+            return self.unknown(&format!("the option `{shown}` is not known"));
+        }
+        if text.starts_with("--") || entries.iter().any(|entry| entry.one_dash) {
+            return;
+        }
+        // A cluster of letters: the first that takes a value takes the rest.
+        for (at, letter) in text.char_indices().skip(1) {
+            let rest = text.get(at + letter.len_utf8()..).unwrap_or_default();
+            if let Some(role) = look(&format!("-{letter}")) {
+                if !role.takes_value() {
+                    self.role(role, "");
+                    continue;
+                }
+                if rest.is_empty() {
+                    if let Some(word) = next() {
+                        self.role(role, &word.text);
+                    }
+                } else {
+                    self.role(role, rest);
+                }
+                return;
+            }
+        }
+    }
+
+    fn operands(&mut self, simple: &Simple, operands: &[&Word], entry: &'static Entry) {
+        let roles = &entry.operands;
+        let starred = roles.iter().position(|(_, many)| *many);
+        let (before, after) = match starred {
+            Some(at) => (at, roles.len() - at - 1),
+            None => (roles.len(), 0),
+        };
+        let count = operands.len();
+        for (at, word) in operands.iter().enumerate() {
+            if let Some((key, value)) = word.text.split_once('=')
+                && let Some(role) = entry.keys.get(key)
+            {
+                self.role(role, value);
+                continue;
+            }
+            // With a single word, the last role comes first: `cp x` has no source.
+            let role = if at + after >= count && after > 0 && count > before {
+                roles.get(roles.len() - (count - at))
+            } else if at < before {
+                roles.get(at)
+            } else {
+                starred.and_then(|at| roles.get(at))
+            };
+            match role {
+                Some((role, _)) => self.role(role, &word.text),
+                None if roles.is_empty() => {}
+                None => self.unknown("it has more words than are known"),
+            }
+        }
+        if simple.open_ended {
+            let role = starred.and_then(|at| roles.get(at)).or_else(|| roles.last());
+            match role {
+                Some((role, _)) => self.role(role, "\0"),
+                None if entry.inert => {}
+                None => self.unknown("it gets words that stand nowhere in the text"),
+            }
+            if entry.has_options_that_matter() {
+                self.unknown("it gets words that may be options");
+            }
+        }
+    }
+
+    fn role(&mut self, role: &Role, text: &str) {
+        match role {
+            Role::Data | Role::Flag => {}
+            Role::Path(kind) => self.path_text(*kind, text),
+            Role::File(kind) => {
+                // `@file` reads a file, anything else is data.
+                if let Some(file) = text.strip_prefix('@') {
+                    self.path_text(Kind::Read, file);
+                }
+                self.push(Effect::of(*kind));
+            }
+            Role::Url(kind) => self.url(*kind, text),
+            Role::Does(kind) | Role::Adds(kind) => self.push(Effect::of(*kind)),
+            Role::Remote(kind) => self.remote(*kind, text),
+            Role::Reference => {
+                for piece in crate::path::pieces(text) {
+                    self.path_text(Kind::Read, piece);
+                }
+            }
+            Role::Awk => scripts::awk(text, self),
+            Role::Sed => scripts::sed(text, self),
+            Role::Sql => scripts::sql(text, self),
+        }
+    }
+
+    fn url(&mut self, kind: Kind, text: &str) {
+        if let Some(path) = text.strip_prefix("file://") {
+            return self.path_text(Kind::Read, path);
+        }
+        let host = crate::host::of_url(text);
+        self.push(Effect { host, path: None, ..Effect::of(kind) });
+    }
+
+    /// `host:path` is elsewhere, anything else is here.
+    fn remote(&mut self, kind: Kind, text: &str) {
+        let elsewhere = text.contains("://")
+            || text.split_once(':').is_some_and(|(host, _)| !host.contains('/') && !host.is_empty());
+        if elsewhere {
+            let host = if text.contains("://") {
+                crate::host::of_url(text)
+            } else {
+                text.split(':').next().map(|host| host.rsplit('@').next().unwrap_or(host).to_ascii_lowercase())
+            };
+            let kind = if kind == Kind::Write { Kind::Send } else { Kind::Network };
+            self.push(Effect { host, ..Effect::of(kind) });
+        } else {
+            self.path_text(kind, text);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "effects_tests.rs"]
+mod tests;

@@ -1,0 +1,246 @@
+//! The tables of programs: `packs/effects/*.yaml`, read once.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::Kind;
+use crate::error::Error;
+use crate::rule::yaml;
+
+const SCHEMA: &str = "banister.effects/v1";
+
+/// The embedded tables with their names.
+pub(crate) const TEXTS: [(&str, &str); 4] = [
+    ("packs/effects/files.yaml", include_str!("../../packs/effects/files.yaml")),
+    ("packs/effects/code.yaml", include_str!("../../packs/effects/code.yaml")),
+    ("packs/effects/services.yaml", include_str!("../../packs/effects/services.yaml")),
+    ("packs/effects/system.yaml", include_str!("../../packs/effects/system.yaml")),
+];
+
+static TABLE: LazyLock<Result<Table, Error>> = LazyLock::new(Table::load);
+
+/// The table, unless it does not load.
+pub(crate) fn table() -> Result<&'static Table, Error> {
+    TABLE.as_ref().map_err(Clone::clone)
+}
+
+/// Every program that is known.
+#[derive(Debug)]
+pub(crate) struct Table(HashMap<String, Entry>);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    schema: String,
+    programs: Vec<Named>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Named {
+    names: Vec<String>,
+    #[serde(flatten)]
+    draft: Draft,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Draft {
+    #[serde(default)]
+    does: Vec<Kind>,
+    #[serde(default)]
+    bare: Vec<Kind>,
+    #[serde(default)]
+    operands: String,
+    #[serde(default)]
+    options: HashMap<String, String>,
+    #[serde(default)]
+    keys: HashMap<String, String>,
+    #[serde(default)]
+    under: HashMap<String, Draft>,
+    #[serde(default)]
+    optional: bool,
+    #[serde(default)]
+    inert: bool,
+    #[serde(default)]
+    strict: bool,
+    #[serde(default)]
+    one_dash: bool,
+    #[serde(default)]
+    plus: bool,
+}
+
+/// How a program's words are told apart.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// What it does whatever its words are.
+    pub(super) does: Vec<Kind>,
+    /// What it does without operands.
+    pub(super) bare: Vec<Kind>,
+    /// The roles of its operands; one may repeat.
+    pub(super) operands: Vec<(Role, bool)>,
+    pub(super) options: HashMap<String, Role>,
+    /// The roles of operands such as `of=file`.
+    pub(super) keys: HashMap<String, Role>,
+    pub(super) under: HashMap<String, Self>,
+    /// Whether the subcommand may be left out.
+    pub(super) optional: bool,
+    /// Whether no option changes what it does.
+    pub(super) inert: bool,
+    /// Whether an option that is not listed makes the effect unknown.
+    pub(super) strict: bool,
+    /// Whether long options have one dash.
+    pub(super) one_dash: bool,
+    /// Whether options may start with `+`.
+    pub(super) plus: bool,
+}
+
+/// What a word is to a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// A value that is no path: options with it take the next word.
+    Data,
+    /// An option without a value.
+    Flag,
+    /// A path to which something happens.
+    Path(Kind),
+    /// `@file` is read, whatever it is something happens.
+    File(Kind),
+    /// A URL that is spoken to.
+    Url(Kind),
+    /// A value that makes something happen, whatever it is.
+    Does(Kind),
+    /// An option without a value that makes something happen.
+    Adds(Kind),
+    /// A path here or at a host.
+    Remote(Kind),
+    /// A name in a repository that may hold a path, such as `HEAD:file`.
+    Reference,
+    /// A program of `awk`.
+    Awk,
+    /// A script of `sed`.
+    Sed,
+    /// A statement for a database.
+    Sql,
+}
+
+impl Role {
+    fn parse(text: &str) -> Option<Self> {
+        let kind = |name: &str| {
+            serde_json::from_value::<Kind>(serde_json::Value::String(name.to_owned())).ok()
+        };
+        Some(match text {
+            "data" => Self::Data,
+            "flag" => Self::Flag,
+            "ref" => Self::Reference,
+            "awk" => Self::Awk,
+            "sed" => Self::Sed,
+            "sql" => Self::Sql,
+            "url" => Self::Url(Kind::Network),
+            "read" | "write" | "delete" => Self::Path(kind(text)?),
+            _ => match text.split_once('-') {
+                Some(("file", rest)) => Self::File(kind(rest)?),
+                Some(("url", rest)) => Self::Url(kind(rest)?),
+                Some(("remote", rest)) => Self::Remote(kind(rest)?),
+                Some(("adds", rest)) => Self::Adds(kind(rest)?),
+                _ => Self::Does(kind(text)?),
+            },
+        })
+    }
+
+    pub(super) fn takes_value(self) -> bool {
+        !matches!(self, Self::Flag | Self::Adds(_))
+    }
+
+    /// Whether it makes a difference if the option is overlooked.
+    pub(super) fn matters(self) -> bool {
+        !matches!(self, Self::Data | Self::Flag)
+    }
+}
+
+impl Entry {
+    /// Whether some option makes the program do more than its operands say.
+    pub(super) fn has_options_that_matter(&self) -> bool {
+        self.strict || self.options.values().any(|role| role.matters())
+    }
+}
+
+impl Table {
+    fn load() -> Result<Self, Error> {
+        let mut programs = HashMap::new();
+        for (name, text) in TEXTS {
+            let file: File = yaml(name, text)?;
+            let invalid = |message: String| Error::Invalid {
+                name: name.to_owned(),
+                line: 0,
+                column: 0,
+                message,
+            };
+            if file.schema != SCHEMA {
+                return Err(invalid(format!("the schema is not {SCHEMA}")));
+            }
+            for named in &file.programs {
+                let entry = named.draft.compile(0).map_err(&invalid)?;
+                for program in &named.names {
+                    if programs.insert(program.clone(), entry.clone()).is_some() {
+                        return Err(invalid(format!("the program `{program}` is given twice")));
+                    }
+                }
+            }
+        }
+        Ok(Self(programs))
+    }
+
+    /// How a program's words are told apart, if it is known.
+    pub(super) fn get(&self, program: &str) -> Option<&Entry> {
+        self.0.get(program)
+    }
+
+    /// How many programs are known.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Draft {
+    fn compile(&self, depth: usize) -> Result<Entry, String> {
+        if depth > 4 {
+            return Err("subcommands nest too deep".to_owned());
+        }
+        let role = |text: &str| Role::parse(text).ok_or_else(|| format!("`{text}` is no role"));
+        let roles = |roles: &HashMap<String, String>| {
+            let mut all = HashMap::new();
+            for (names, text) in roles {
+                for name in names.split(' ') {
+                    all.insert(name.to_owned(), role(text)?);
+                }
+            }
+            Ok::<_, String>(all)
+        };
+        let mut operands = Vec::new();
+        for word in self.operands.split_whitespace() {
+            let (name, many) = word.strip_suffix('*').map_or((word, false), |name| (name, true));
+            operands.push((role(name)?, many));
+        }
+        let mut under = HashMap::new();
+        for (names, draft) in &self.under {
+            for name in names.split(' ') {
+                under.insert(name.to_owned(), draft.compile(depth + 1)?);
+            }
+        }
+        Ok(Entry {
+            does: self.does.clone(),
+            bare: self.bare.clone(),
+            operands,
+            options: roles(&self.options)?,
+            keys: roles(&self.keys)?,
+            under,
+            optional: self.optional,
+            inert: self.inert,
+            strict: self.strict,
+            one_dash: self.one_dash,
+            plus: self.plus,
+        })
+    }
+}
