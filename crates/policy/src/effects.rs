@@ -10,8 +10,8 @@ mod table;
 
 use banister_events::activity::Risk;
 use serde::{Deserialize, Serialize};
-pub(crate) use table::{TEXTS, table};
 use table::{Entry, Role};
+pub(crate) use table::{TEXTS, table};
 
 use crate::path::Names;
 use crate::shell::{Direction, FED_FILE, Simple, Word, program, trusted_program};
@@ -66,11 +66,19 @@ impl Kind {
     fn grade(self) -> (Risk, Option<bool>) {
         match self {
             Self::Read | Self::Build | Self::Vcs => (Risk::Low, Some(false)),
-            Self::Write | Self::Process | Self::Package | Self::Container | Self::Execute
-            | Self::Environment | Self::Network | Self::Unknown => (Risk::Medium, None),
+            Self::Write
+            | Self::Process
+            | Self::Package
+            | Self::Container
+            | Self::Execute
+            | Self::Environment
+            | Self::Network
+            | Self::Unknown => (Risk::Medium, None),
             Self::Delete | Self::Send => (Risk::High, Some(true)),
             Self::Privilege | Self::System => (Risk::High, None),
-            Self::History | Self::Publish | Self::Cloud | Self::Database => (Risk::High, Some(true)),
+            Self::History | Self::Publish | Self::Cloud | Self::Database => {
+                (Risk::High, Some(true))
+            }
         }
     }
 }
@@ -122,7 +130,9 @@ impl Effect {
             Kind::Read if inside || passing => (Risk::Low, Some(false)),
             Kind::Read => (Risk::Medium, Some(false)),
             Kind::Write if inside || passing => (Risk::Low, None),
-            Kind::Write if self.names.iter().any(|path| around.is_system(path)) => (Risk::High, None),
+            Kind::Write if self.names.iter().any(|path| around.is_system(path)) => {
+                (Risk::High, None)
+            }
             Kind::Delete if passing => (Risk::Low, Some(true)),
             Kind::Delete if inside => (Risk::Medium, Some(true)),
             _ => (risk, undone),
@@ -156,8 +166,17 @@ struct Found<'s, 'a> {
 
 /// Files that are no files: nothing is read from or written to a disk.
 fn is_sink(path: &str) -> bool {
-    matches!(path, "-" | "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/zero" | "/dev/urandom" | "/dev/random")
-        || path == FED_FILE
+    matches!(
+        path,
+        "-" | "/dev/null"
+            | "/dev/stdin"
+            | "/dev/stdout"
+            | "/dev/stderr"
+            | "/dev/tty"
+            | "/dev/zero"
+            | "/dev/urandom"
+            | "/dev/random"
+    ) || path == FED_FILE
 }
 
 impl Found<'_, '_> {
@@ -165,7 +184,8 @@ impl Found<'_, '_> {
         if self.effects.len() < 512 {
             self.effects.push(effect);
         } else if !self.effects.iter().any(|effect| effect.kind == Kind::Unknown) {
-            self.effects.push(Effect::because(Kind::Unknown, "it has more effects than are listed"));
+            self.effects
+                .push(Effect::because(Kind::Unknown, "it has more effects than are listed"));
         }
     }
 
@@ -197,7 +217,10 @@ impl Found<'_, '_> {
             return self.unknown("the program is not known");
         };
         if trusted_program(&first.text).is_none() {
-            self.push(Effect::because(Kind::Execute, "the program lies where anybody may have put it"));
+            self.push(Effect::because(
+                Kind::Execute,
+                "the program lies where anybody may have put it",
+            ));
         }
         if simple.elsewhere {
             self.push(Effect::because(Kind::Execute, "it runs elsewhere"));
@@ -291,7 +314,8 @@ impl Found<'_, '_> {
         let exact = look(name);
         // Long options may be shortened, and a role that matters must not be missed.
         let role = exact.or_else(|| {
-            let shortened = |known: &str| text.starts_with("--") && name.len() > 3 && known.starts_with(name);
+            let shortened =
+                |known: &str| text.starts_with("--") && name.len() > 3 && known.starts_with(name);
             entries
                 .iter()
                 .flat_map(|entry| entry.options.iter())
@@ -417,12 +441,16 @@ impl Found<'_, '_> {
     /// `host:path` is elsewhere, anything else is here.
     fn remote(&mut self, kind: Kind, text: &str) {
         let elsewhere = text.contains("://")
-            || text.split_once(':').is_some_and(|(host, _)| !host.contains('/') && !host.is_empty());
+            || text
+                .split_once(':')
+                .is_some_and(|(host, _)| !host.contains('/') && !host.is_empty());
         if elsewhere {
             let host = if text.contains("://") {
                 crate::host::of_url(text)
             } else {
-                text.split(':').next().map(|host| host.rsplit('@').next().unwrap_or(host).to_ascii_lowercase())
+                text.split(':')
+                    .next()
+                    .map(|host| host.rsplit('@').next().unwrap_or(host).to_ascii_lowercase())
             };
             let kind = if kind == Kind::Write { Kind::Send } else { Kind::Network };
             self.push(Effect { host, ..Effect::of(kind) });

@@ -158,9 +158,16 @@ fn command(
     let mut gates = Vec::new();
     if !simple.argv.is_empty() {
         let target = Target::new(subject, at, simple);
-        let mut gate = choose(rules.about(&target.program), readable, grade(target.effects.iter(), subject), |rule| {
-            rule.speaks_of(subject, Class::Shell).then(|| rule.matches_command(&target)).flatten()
-        });
+        let mut gate = choose(
+            rules.about(&target.program),
+            readable,
+            grade(target.effects.iter(), subject),
+            |rule| {
+                rule.speaks_of(subject, Class::Shell)
+                    .then(|| rule.matches_command(&target))
+                    .flatten()
+            },
+        );
         if gate.rule == NONE {
             gate.reason = unspoken(target.effects);
         }
@@ -264,10 +271,13 @@ fn choose<'r>(
         readable && of(Decision::Allow).any(|(rule, by)| rule.lifts(*by, ask, words))
     };
     let denies = of(Decision::Deny).map(|(rule, _)| gate(rule, derived));
-    let asks =
-        of(Decision::Ask).filter(|(rule, words)| !lifted(rule, *words)).map(|(rule, _)| gate(rule, derived));
+    let asks = of(Decision::Ask)
+        .filter(|(rule, words)| !lifted(rule, *words))
+        .map(|(rule, _)| gate(rule, derived));
     strictest(denies.chain(asks))
-        .or_else(|| of(Decision::Allow).next().filter(|_| readable).map(|(rule, _)| gate(rule, derived)))
+        .or_else(|| {
+            of(Decision::Allow).next().filter(|_| readable).map(|(rule, _)| gate(rule, derived))
+        })
         .unwrap_or_else(nothing_matched)
 }
 
@@ -346,7 +356,10 @@ pub(crate) fn matches_any(rule: &Rule, subject: &Subject<'_>) -> bool {
             };
     }
     rule.speaks_of(subject, Class::Shell)
-        && subject.reading.commands.iter().enumerate().any(|(at, simple)| {
-            rule.matches_command(&Target::new(subject, at, simple)).is_some()
-        })
+        && subject
+            .reading
+            .commands
+            .iter()
+            .enumerate()
+            .any(|(at, simple)| rule.matches_command(&Target::new(subject, at, simple)).is_some())
 }

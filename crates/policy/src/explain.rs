@@ -151,7 +151,10 @@ fn explained(simple: &Simple, effects: Vec<Effect>, gates: &[Gate]) -> Explained
         directories: simple
             .directories
             .iter()
-            .filter(|_| simple.directories.len() > 1 || simple.directories.first().is_some_and(|path| !path.is_empty()))
+            .filter(|_| {
+                simple.directories.len() > 1
+                    || simple.directories.first().is_some_and(|path| !path.is_empty())
+            })
             .map(|path| if path.is_empty() { ".".to_owned() } else { path.replace('\0', "…") })
             .collect(),
         elsewhere: simple.elsewhere,

@@ -122,8 +122,8 @@ fn command(simple: &Simple, places: &[Names], subject: &Subject<'_>) -> Option<F
     }
     words(&argv, places, subject).or_else(|| fed(simple, &argv, subject)).or_else(|| {
         // Where there are too many words to look at each, the reading is opaque and its text is searched instead.
-        let touched =
-            !subject.overfull && simple.words().any(|word| touches_own(&word.text, places, subject));
+        let touched = !subject.overfull
+            && simple.words().any(|word| touches_own(&word.text, places, subject));
         touched.then_some(Fall::BanisterFiles)
     })
 }
@@ -135,9 +135,9 @@ fn words(argv: &[&str], places: &[Names], subject: &Subject<'_>) -> Option<Fall>
     if writes_disk(&program, arguments, places, subject) {
         return Some(Fall::RawDisk);
     }
-    deleted(&program, arguments).into_iter().find_map(|target| {
-        places.iter().find_map(|directory| wipes(target, directory, subject))
-    })
+    deleted(&program, arguments)
+        .into_iter()
+        .find_map(|target| places.iter().find_map(|directory| wipes(target, directory, subject)))
 }
 
 /// The words a program deletes whole trees by.
@@ -297,12 +297,7 @@ fn is_windows_root(word: &str) -> bool {
     drive && (rest.is_empty() || rest.chars().all(|c| c == '\\' || c == '/'))
 }
 
-fn writes_disk(
-    program: &str,
-    arguments: &[&str],
-    places: &[Names],
-    subject: &Subject<'_>,
-) -> bool {
+fn writes_disk(program: &str, arguments: &[&str], places: &[Names], subject: &Subject<'_>) -> bool {
     let disks = || arguments.iter().filter(|word| is_disk(word, places, subject));
     match program {
         "dd" | "dcfldd" | "dc3dd" => arguments
@@ -323,7 +318,9 @@ fn writes_disk(
                 || verb.contains("secure")
         }),
         "nvme" => arguments.first().is_some_and(|verb| matches!(*verb, "format" | "sanitize")),
-        "cp" | "install" | "mv" => arguments.last().is_some_and(|target| is_disk(target, places, subject)),
+        "cp" | "install" | "mv" => {
+            arguments.last().is_some_and(|target| is_disk(target, places, subject))
+        }
         "wipefs" | "blkdiscard" | "shred" | "tee" | "mkswap" | "mke2fs" | "truncate"
         | "badblocks" | "hdparm" | "cryptsetup" | "pvcreate" | "zpool" => disks().next().is_some(),
         _ if program.starts_with("mkfs") || program.starts_with("newfs") => {

@@ -3,7 +3,11 @@
 /// The host of a URL, in lower case; `None` if it is not known.
 pub(crate) fn of_url(text: &str) -> Option<String> {
     let rest = match text.split_once("://") {
-        Some((scheme, rest)) if scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) => rest,
+        Some((scheme, rest))
+            if scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) =>
+        {
+            rest
+        }
         Some(_) => return None,
         // Programs take `example.org/x` for a URL too.
         None => text,
@@ -15,8 +19,8 @@ pub(crate) fn of_url(text: &str) -> Option<String> {
         None => host.split(':').next().unwrap_or_default(),
     };
     let host = host.trim_end_matches('.').to_ascii_lowercase();
-    let is_host = !host.is_empty()
-        && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:".contains(c));
+    let is_host =
+        !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:".contains(c));
     is_host.then_some(host)
 }
 

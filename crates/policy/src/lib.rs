@@ -14,8 +14,8 @@
 //! Symbolic links are therefore followed only where the caller names them ([`Request::links`]). [`explain`] says the same
 //! as [`evaluate`], with every command, its effects and the rule that spoke about it.
 
-mod error;
 pub mod effects;
+mod error;
 mod evaluate;
 mod explain;
 mod floor;

@@ -81,17 +81,26 @@ impl Surroundings {
         let temporary = |path: &[String]| {
             let names: Vec<&str> = path.iter().map(String::as_str).collect();
             !is_unknown(path)
-                && matches!(names.as_slice(), ["tmp", _, ..] | ["var" | "private", "tmp", _, ..] | ["private", "var", "tmp" | "folders", _, ..])
+                && matches!(
+                    names.as_slice(),
+                    ["tmp", _, ..]
+                        | ["var" | "private", "tmp", _, ..]
+                        | ["private", "var", "tmp" | "folders", _, ..]
+                )
         };
         temporary(path) && self.others(path).iter().all(|other| temporary(other))
     }
 
     /// Whether a path belongs to the system.
     pub(crate) fn is_system(&self, path: &[String]) -> bool {
-        const SYSTEM: [&str; 13] =
-            ["bin", "boot", "dev", "etc", "lib", "lib64", "opt", "sbin", "sys", "usr", "var", "System", "Library"];
-        let system = |path: &[String]| path.first().is_none_or(|name| SYSTEM.contains(&name.as_str()));
-        (system(path) || self.others(path).iter().any(|other| system(other))) && !self.is_temporary(path)
+        const SYSTEM: [&str; 13] = [
+            "bin", "boot", "dev", "etc", "lib", "lib64", "opt", "sbin", "sys", "usr", "var",
+            "System", "Library",
+        ];
+        let system =
+            |path: &[String]| path.first().is_none_or(|name| SYSTEM.contains(&name.as_str()));
+        (system(path) || self.others(path).iter().any(|other| system(other)))
+            && !self.is_temporary(path)
     }
 
     /// Resolves a word against a directory.
@@ -162,7 +171,9 @@ fn join(base: &[String], rest: &str) -> Names {
         match name {
             "" | "." => {}
             // What is not known may be any number of names.
-            ".." if names.last().is_some_and(|name| name.contains(UNKNOWN)) => names.push(name.to_owned()),
+            ".." if names.last().is_some_and(|name| name.contains(UNKNOWN)) => {
+                names.push(name.to_owned())
+            }
             ".." => drop(names.pop()),
             name => names.push(name.to_owned()),
         }
@@ -343,7 +354,8 @@ impl Pattern {
 
     /// Whether a path, which may itself be a pattern, can fit: what asks or denies must not miss.
     pub(crate) fn possibly(&self, path: &[String], around: &Surroundings) -> bool {
-        self.may_be(path, around) || around.others(path).iter().any(|other| self.may_be(other, around))
+        self.may_be(path, around)
+            || around.others(path).iter().any(|other| self.may_be(other, around))
     }
 
     fn may_be(&self, path: &[String], around: &Surroundings) -> bool {

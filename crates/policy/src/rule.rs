@@ -269,11 +269,13 @@ impl Rule {
         let around = &target.subject.around;
         let simple = target.simple;
         let trusted = simple.argv.first().is_some_and(|word| trusted_program(&word.text).is_some());
-        let at_home = !self.in_project || target.places.iter().all(|place| around.in_project(place));
+        let at_home =
+            !self.in_project || target.places.iter().all(|place| around.in_project(place));
         let written = |effect: &Effect| {
             effect.kind == Kind::Write
                 && simple.redirects.iter().any(|file| {
-                    file.direction == Direction::Write && effect.path.as_deref() == Some(&file.target.shown())
+                    file.direction == Direction::Write
+                        && effect.path.as_deref() == Some(&file.target.shown())
                 })
         };
         let mut about = target.effects.iter().filter(|effect| !written(effect)).peekable();

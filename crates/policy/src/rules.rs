@@ -76,7 +76,13 @@ impl Rules {
             about_any: Vec::new(),
             environment: Vec::new(),
             tools: Tools::load()?,
-            hash: hash(sources.iter().map(|(_, _, text)| *text).chain([tools::TEXT, wrappers::TEXT]).chain(effects::TEXTS.map(|(_, text)| text))),
+            hash: hash(
+                sources
+                    .iter()
+                    .map(|(_, _, text)| *text)
+                    .chain([tools::TEXT, wrappers::TEXT])
+                    .chain(effects::TEXTS.map(|(_, text)| text)),
+            ),
         };
         let mut drafts = Vec::new();
         for (layer, name, text) in sources {
@@ -174,7 +180,11 @@ impl Set {
                 programs.as_ref().is_none_or(|programs| programs.contains(&name.as_str()))
             };
             places.extend(
-                programs.iter().enumerate().filter(|(_, programs)| speaks(programs)).map(|(at, _)| at),
+                programs
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, programs)| speaks(programs))
+                    .map(|(at, _)| at),
             );
         }
         self.about_any = programs

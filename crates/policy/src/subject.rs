@@ -121,9 +121,13 @@ impl<'a> Subject<'a> {
             Class::Write if tools.is_deleting(self.tool) => Kind::Delete,
             Class::Write => Kind::Write,
             Class::Web => {
-                let urls = strings.iter().filter(|(key, text)| *key == "url" || text.contains("://"));
+                let urls =
+                    strings.iter().filter(|(key, text)| *key == "url" || text.contains("://"));
                 let mut effects: Vec<Effect> = urls
-                    .map(|(_, url)| Effect { host: crate::host::of_url(url), ..Effect::of(Kind::Network) })
+                    .map(|(_, url)| Effect {
+                        host: crate::host::of_url(url),
+                        ..Effect::of(Kind::Network)
+                    })
                     .collect();
                 if effects.is_empty() {
                     effects.push(Effect::of(Kind::Network));
@@ -315,7 +319,8 @@ impl<'a> Subject<'a> {
                 .map(|text| self.around.resolve(text, &self.start))
                 .collect();
             for directory in &names {
-                if !self.directories.contains(directory) && self.directories.len() < MAX_DIRECTORIES {
+                if !self.directories.contains(directory) && self.directories.len() < MAX_DIRECTORIES
+                {
                     self.directories.push(directory.clone());
                 }
             }

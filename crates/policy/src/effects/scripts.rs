@@ -8,14 +8,77 @@ use crate::shell::Simple;
 /// `find`: where it looks, what it deletes and writes. What it runs is a command of its own.
 pub(super) fn find(simple: &Simple, found: &mut Found<'_, '_>) {
     const PLAIN: [&str; 35] = [
-        "-H", "-L", "-P", "-not", "-o", "-or", "-a", "-and", "-print", "-print0", "-empty", "-prune", "-ls",
-        "-depth", "-xdev", "-mount", "-true", "-false", "-readable", "-writable", "-executable", "-daystart",
-        "-follow", "-nouser", "-nogroup", "-quit", "-d", "-E", "-x", "-X", "-s", "-noleaf", "-O1", "-O2", "-O3",
+        "-H",
+        "-L",
+        "-P",
+        "-not",
+        "-o",
+        "-or",
+        "-a",
+        "-and",
+        "-print",
+        "-print0",
+        "-empty",
+        "-prune",
+        "-ls",
+        "-depth",
+        "-xdev",
+        "-mount",
+        "-true",
+        "-false",
+        "-readable",
+        "-writable",
+        "-executable",
+        "-daystart",
+        "-follow",
+        "-nouser",
+        "-nogroup",
+        "-quit",
+        "-d",
+        "-E",
+        "-x",
+        "-X",
+        "-s",
+        "-noleaf",
+        "-O1",
+        "-O2",
+        "-O3",
     ];
     const VALUED: [&str; 34] = [
-        "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-type", "-xtype", "-maxdepth", "-mindepth",
-        "-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-perm", "-user", "-group", "-uid", "-gid",
-        "-regex", "-iregex", "-regextype", "-links", "-inum", "-fstype", "-printf", "-lname", "-ilname", "-used", "-flags", "-context",
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-iwholename",
+        "-type",
+        "-xtype",
+        "-maxdepth",
+        "-mindepth",
+        "-size",
+        "-mtime",
+        "-mmin",
+        "-atime",
+        "-amin",
+        "-ctime",
+        "-cmin",
+        "-perm",
+        "-user",
+        "-group",
+        "-uid",
+        "-gid",
+        "-regex",
+        "-iregex",
+        "-regextype",
+        "-links",
+        "-inum",
+        "-fstype",
+        "-printf",
+        "-lname",
+        "-ilname",
+        "-used",
+        "-flags",
+        "-context",
     ];
     let mut places: Vec<String> = Vec::new();
     let mut deletes = false;
@@ -85,20 +148,22 @@ pub(super) fn find(simple: &Simple, found: &mut Found<'_, '_>) {
 pub(super) fn test(simple: &Simple, found: &mut Found<'_, '_>) {
     let double = simple.argv.first().is_some_and(|word| word.text == "[[");
     let words: Vec<&str> = simple.arguments().iter().map(|word| word.text.as_str()).collect();
-    let arithmetic = words.iter().any(|word| matches!(*word, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge"));
+    let arithmetic =
+        words.iter().any(|word| matches!(*word, "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge"));
     if words.iter().any(|word| matches!(*word, "-v" | "-R" | "-o")) && !double
         || words.iter().any(|word| matches!(*word, "-v" | "-R"))
     {
         return found.unknown("a test can run what a name holds");
     }
-    if double && arithmetic && words.iter().any(|word| word.contains('[')  && word.len() > 1) {
+    if double && arithmetic && words.iter().any(|word| word.contains('[') && word.len() > 1) {
         return found.unknown("a test can run what a value holds");
     }
     if simple.open_ended || (!double && simple.arguments().iter().any(|word| word.several)) {
         return found.unknown("a word that is not known may be an operator");
     }
     const FILES: [&str; 20] = [
-        "-f", "-d", "-e", "-s", "-r", "-w", "-x", "-L", "-h", "-b", "-c", "-p", "-S", "-g", "-u", "-k", "-O", "-G", "-N", "-a",
+        "-f", "-d", "-e", "-s", "-r", "-w", "-x", "-L", "-h", "-b", "-c", "-p", "-S", "-g", "-u",
+        "-k", "-O", "-G", "-N", "-a",
     ];
     let mut pairs = words.iter().zip(words.iter().skip(1));
     for (operator, file) in pairs.by_ref() {
@@ -123,7 +188,8 @@ pub(super) fn awk(text: &str, found: &mut Found<'_, '_>) {
     // `>` writes a file unless it compares.
     let mut strings = text.split('"');
     let code: String = strings.by_ref().step_by(2).collect::<Vec<_>>().join("\"\"");
-    let prints_to = code.split([';', '{', '}', '\n']).any(|part| part.contains("print") && part.contains('>'));
+    let prints_to =
+        code.split([';', '{', '}', '\n']).any(|part| part.contains("print") && part.contains('>'));
     if prints_to {
         found.push(Effect::because(Kind::Write, "the program of `awk` writes a file"));
     }
@@ -132,7 +198,9 @@ pub(super) fn awk(text: &str, found: &mut Found<'_, '_>) {
 /// Whether the bars of a program are all those of `||`.
 fn only_in_pattern(text: &str) -> bool {
     let rest = text.replace("||", "");
-    !["system", "getline", "|", "@", "\0", "ENVIRON", "close", "/inet"].iter().any(|mark| rest.contains(mark))
+    !["system", "getline", "|", "@", "\0", "ENVIRON", "close", "/inet"]
+        .iter()
+        .any(|mark| rest.contains(mark))
 }
 
 /// A script of `sed` that only prints, deletes and replaces.
@@ -154,13 +222,19 @@ pub(super) fn sed(text: &str, found: &mut Found<'_, '_>) {
                 }
                 while chars.next_if(|c| matches!(c, 'I' | 'M')).is_some() {}
             }
-            'p' | 'd' | 'q' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | 'D' | 'P' | '=' | 'l' | 'Q' => {}
+            'p' | 'd' | 'q' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | 'D' | 'P' | '=' | 'l'
+            | 'Q' => {}
             's' | 'y' => {
                 let Some(mark) = chars.next() else { break };
                 if !skip(&mut chars, mark) || !skip(&mut chars, mark) {
                     break;
                 }
-                while chars.next_if(|c| matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M') || c.is_ascii_digit()).is_some() {}
+                while chars
+                    .next_if(|c| {
+                        matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M') || c.is_ascii_digit()
+                    })
+                    .is_some()
+                {}
                 if chars.peek().is_some_and(|c| !c.is_whitespace() && !matches!(c, ';' | '}')) {
                     break;
                 }
@@ -169,11 +243,16 @@ pub(super) fn sed(text: &str, found: &mut Found<'_, '_>) {
                 // Text up to the end of the line.
                 while chars.next_if(|c| *c != '\n').is_some() {}
             }
-            '#' | ':' | 'b' | 't' | 'T' => while chars.next_if(|c| !matches!(c, '\n' | ';' | '}')).is_some() {},
+            '#' | ':' | 'b' | 't' | 'T' => {
+                while chars.next_if(|c| !matches!(c, '\n' | ';' | '}')).is_some() {}
+            }
             _ => break,
         }
     }
-    found.push(Effect::because(Kind::Execute, "the script of `sed` can write files or run commands"));
+    found.push(Effect::because(
+        Kind::Execute,
+        "the script of `sed` can write files or run commands",
+    ));
 }
 
 /// Skips to behind the next mark that is not escaped.
@@ -196,10 +275,56 @@ fn skip(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, mark: char) -> boo
 /// A statement that only asks. Everything else works on the database.
 pub(super) fn sql(text: &str, found: &mut Found<'_, '_>) {
     let lower = text.trim_start().to_ascii_lowercase();
-    let asks = ["select ", "show ", "explain ", "describe ", "\\d", "\\l", ".tables", ".schema", ".mode", ".headers"];
-    let acts = [";", "into ", "outfile", "copy ", "program", "\\!", "load_file", "pg_read", "pg_write", "lo_", "dblink", "\0", "delete", "update ", "drop", "insert", "alter", "create", "truncate", "grant", "call ", "exec", "pragma", "attach", "readfile", "writefile", "load_extension", "edit(", "nextval", "setval", "pg_terminate", "pg_sleep"];
+    let asks = [
+        "select ",
+        "show ",
+        "explain ",
+        "describe ",
+        "\\d",
+        "\\l",
+        ".tables",
+        ".schema",
+        ".mode",
+        ".headers",
+    ];
+    let acts = [
+        ";",
+        "into ",
+        "outfile",
+        "copy ",
+        "program",
+        "\\!",
+        "load_file",
+        "pg_read",
+        "pg_write",
+        "lo_",
+        "dblink",
+        "\0",
+        "delete",
+        "update ",
+        "drop",
+        "insert",
+        "alter",
+        "create",
+        "truncate",
+        "grant",
+        "call ",
+        "exec",
+        "pragma",
+        "attach",
+        "readfile",
+        "writefile",
+        "load_extension",
+        "edit(",
+        "nextval",
+        "setval",
+        "pg_terminate",
+        "pg_sleep",
+    ];
     let body = lower.trim_end().strip_suffix(';').unwrap_or(&lower);
-    if !asks.iter().any(|start| body.starts_with(start)) || acts.iter().any(|act| body.contains(act)) {
+    if !asks.iter().any(|start| body.starts_with(start))
+        || acts.iter().any(|act| body.contains(act))
+    {
         found.push(Effect::of(Kind::Database));
     }
 }

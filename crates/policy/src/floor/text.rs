@@ -95,7 +95,9 @@ fn clauses(plain: &str, subject: &Subject<'_>) -> Option<Fall> {
                 continue;
             }
             judged.push(name);
-            if let Some(fall) = tokens.get(at..).and_then(|argv| words(argv, &subject.directories, subject)) {
+            if let Some(fall) =
+                tokens.get(at..).and_then(|argv| words(argv, &subject.directories, subject))
+            {
                 return Some(fall);
             }
         }

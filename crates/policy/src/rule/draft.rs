@@ -248,11 +248,11 @@ impl Draft {
             || self.operands.is_some()
             || self.data > 0;
         let by_effect = !self.effect.is_empty() || !self.host.is_empty();
-        let limits =
-            narrows || self.within.is_some() || (!self.not_path.is_empty() && !by_effect);
+        let limits = narrows || self.within.is_some() || (!self.not_path.is_empty() && !by_effect);
         let is_host = |host: &String| {
             let name = host.strip_prefix("*.").unwrap_or(host);
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:".contains(c))
+            !name.is_empty()
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:".contains(c))
         };
         let is_id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c);
         if id.is_empty() || !id.chars().all(is_id) {

@@ -25,7 +25,8 @@ pub(super) fn expand(word: Vec<Symbol>) -> Option<Vec<Vec<Symbol>>> {
                     return None;
                 }
                 for part in parts.into_iter().rev() {
-                    let whole: Vec<Symbol> = before.iter().copied().chain(part).chain(after.iter().copied()).collect();
+                    let whole: Vec<Symbol> =
+                        before.iter().copied().chain(part).chain(after.iter().copied()).collect();
                     waiting.push(whole);
                 }
             }
@@ -112,7 +113,9 @@ fn range(inside: &[Symbol]) -> Option<Vec<Vec<Symbol>>> {
         return Some(letters);
     }
     let (first, last) = (from.parse::<i64>().ok()?, to.parse::<i64>().ok()?);
-    let padded = |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
+    let padded = |text: &str| {
+        text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0')
+    };
     let width = if padded(from) || padded(to) { from.len().max(to.len()) } else { 0 };
     let count = last.abs_diff(first);
     if count > 4 * MAX_WORDS as u64 {

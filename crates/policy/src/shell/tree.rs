@@ -84,7 +84,12 @@ const LOST: &str = "a part of it is not accounted for";
 fn holds_text(node: Node<'_>) -> bool {
     matches!(
         node.kind(),
-        "string" | "heredoc_body" | "expansion" | "translated_string" | "regex" | "heredoc_redirect"
+        "string"
+            | "heredoc_body"
+            | "expansion"
+            | "translated_string"
+            | "regex"
+            | "heredoc_redirect"
     )
 }
 

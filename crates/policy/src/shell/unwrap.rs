@@ -113,7 +113,10 @@ fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
         {
             forget(&simple, reader);
         }
-        "printf" if builtin && simple.arguments().first().is_some_and(|word| word.text.starts_with("-v")) => {
+        "printf"
+            if builtin
+                && simple.arguments().first().is_some_and(|word| word.text.starts_with("-v")) =>
+        {
             forget(&simple, reader);
         }
         "find" | "gfind" => return find(simple, reader),
@@ -297,7 +300,9 @@ fn options(
             match wrapper.meaning(&option.text) {
                 Meaning::Flag => {}
                 Meaning::Valued => drop(words.pop_front()),
-                Meaning::Text(Some(text)) => texts.push((text.replace(UNKNOWN, "$BANISTER_UNKNOWN"), option.is_known())),
+                Meaning::Text(Some(text)) => {
+                    texts.push((text.replace(UNKNOWN, "$BANISTER_UNKNOWN"), option.is_known()))
+                }
                 Meaning::Text(None) => {
                     if let Some(word) = words.pop_front() {
                         texts.push((joined(std::slice::from_ref(&word)), word.is_known()));
@@ -305,11 +310,15 @@ fn options(
                 }
                 Meaning::Unknown => {
                     let option = option.shown();
-                    reader.note(&format!("`{step}` has an option that is not known here: `{option}`"));
+                    reader.note(&format!(
+                        "`{step}` has an option that is not known here: `{option}`"
+                    ));
                 }
             }
         }
-        let maybe_option = words.front().is_some_and(|word| word.text.starts_with(UNKNOWN) || (word.glob && word.text.starts_with(['*', '?', '['])));
+        let maybe_option = words.front().is_some_and(|word| {
+            word.text.starts_with(UNKNOWN) || (word.glob && word.text.starts_with(['*', '?', '[']))
+        });
         if maybe_option {
             reader.note(&format!("`{step}` has a word that may be an option"));
         }
@@ -333,7 +342,10 @@ fn assignment(word: &Word) -> Option<Assignment> {
     let is_name = !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    is_name.then(|| Assignment { name: name.to_owned(), value: Word { text: value.to_owned(), ..word.clone() } })
+    is_name.then(|| Assignment {
+        name: name.to_owned(),
+        value: Word { text: value.to_owned(), ..word.clone() },
+    })
 }
 
 /// `sh -c TEXT` is the text; a shell without one reads a file or its input.
@@ -341,14 +353,18 @@ fn shell(simple: Simple, name: &str, reader: &mut Reader<'_>) {
     let mut words = simple.arguments().iter().peekable();
     let mut from_argument = false;
     let mut from_input = false;
-    while let Some(word) = words.next_if(|word| word.text.starts_with(['-', '+']) && word.text.len() > 1) {
+    while let Some(word) =
+        words.next_if(|word| word.text.starts_with(['-', '+']) && word.text.len() > 1)
+    {
         let option = word.text.as_str();
         if option == "--" {
             break;
         }
         let letters = option.get(1..).unwrap_or_default();
-        let long = matches!(option, "--login" | "--norc" | "--noprofile" | "--posix" | "--noediting");
-        let plain = !option.starts_with("--") && letters.chars().all(|c| "abcefhilmnopsuvx".contains(c));
+        let long =
+            matches!(option, "--login" | "--norc" | "--noprofile" | "--posix" | "--noediting");
+        let plain =
+            !option.starts_with("--") && letters.chars().all(|c| "abcefhilmnopsuvx".contains(c));
         if !(long || plain) {
             let option = word.shown();
             reader.note(&format!("`{name}` has an option that is not known here: `{option}`"));
@@ -376,9 +392,15 @@ fn shell(simple: Simple, name: &str, reader: &mut Reader<'_>) {
             if !text.is_known() || text.glob {
                 reader.note("a shell gets a text that is not known before it runs");
             }
-            if trusted { around(&simple, reader) } else { reader.list(simple.clone()) }
-            let positional: Vec<Option<Rc<str>>> =
-                words.skip(1).map(|word| (word.is_known() && !word.several).then(|| word.text.as_str().into())).collect();
+            if trusted {
+                around(&simple, reader)
+            } else {
+                reader.list(simple.clone())
+            }
+            let positional: Vec<Option<Rc<str>>> = words
+                .skip(1)
+                .map(|word| (word.is_known() && !word.several).then(|| word.text.as_str().into()))
+                .collect();
             let outer = reader.state.positional.take();
             let sure = !simple.open_ended && !simple.argv.iter().any(|word| word.several);
             reader.state.positional = sure.then(|| Rc::new(positional));
@@ -400,7 +422,15 @@ fn shell(simple: Simple, name: &str, reader: &mut Reader<'_>) {
 }
 
 const OPTION_NAMES: [&str; 9] = [
-    "pipefail", "errexit", "nounset", "xtrace", "verbose", "noclobber", "errtrace", "functrace", "posix",
+    "pipefail",
+    "errexit",
+    "nounset",
+    "xtrace",
+    "verbose",
+    "noclobber",
+    "errtrace",
+    "functrace",
+    "posix",
 ];
 
 fn is_input(file: &str) -> bool {
@@ -414,7 +444,11 @@ fn input(simple: Simple, name: &str, reader: &mut Reader<'_>) {
         Input::Text(text) if !from_file => {
             let text = Rc::clone(text);
             let elsewhere = std::mem::replace(&mut reader.elsewhere, simple.elsewhere);
-            if is_trusted(&simple) { around(&simple, reader) } else { reader.list(simple) }
+            if is_trusted(&simple) {
+                around(&simple, reader)
+            } else {
+                reader.list(simple)
+            }
             let input = std::mem::replace(&mut reader.input, Input::Pipe);
             reader.apart(&format!("{name} from a text"), &text);
             reader.input = input;
@@ -488,11 +522,16 @@ fn alias(simple: &Simple, reader: &mut Reader<'_>) {
 
 fn change_directory(simple: &Simple, reader: &mut Reader<'_>) {
     let unknown = UNKNOWN.to_string();
-    let target = simple.arguments().iter().find(|word| word.text == "-" || !word.text.starts_with('-'));
+    let target =
+        simple.arguments().iter().find(|word| word.text == "-" || !word.text.starts_with('-'));
     let pops = simple.argv.first().is_some_and(|word| word.text == "popd");
     let target = match target {
         _ if pops => &unknown,
-        Some(word) if word.several || word.glob || word.text == "-" || word.text.starts_with('+') => &unknown,
+        Some(word)
+            if word.several || word.glob || word.text == "-" || word.text.starts_with('+') =>
+        {
+            &unknown
+        }
         Some(word) => &word.text,
         None => "~",
     };
@@ -551,7 +590,12 @@ fn find(simple: Simple, reader: &mut Reader<'_>) {
         }
     }
     reader.output = Output::Unknown;
-    let outer = Simple { argv: Vec::new(), redirects: Vec::new(), assignments: Vec::new(), ..simple.clone() };
+    let outer = Simple {
+        argv: Vec::new(),
+        redirects: Vec::new(),
+        assignments: Vec::new(),
+        ..simple.clone()
+    };
     reader.list(simple);
     for (option, argv) in inner {
         reader.steps.push(format!("find {option}").into());
@@ -562,13 +606,25 @@ fn find(simple: Simple, reader: &mut Reader<'_>) {
 
 /// `fd -x` and `-X` run what follows.
 fn fd(simple: Simple, reader: &mut Reader<'_>) {
-    let at = simple.argv.iter().position(|word| {
-        matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch")
-    });
-    let argv: Vec<Word> =
-        at.and_then(|at| simple.argv.get(at + 1..)).unwrap_or_default().iter().take_while(|word| word.text != ";").cloned().collect();
+    let at = simple
+        .argv
+        .iter()
+        .position(|word| matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"));
+    let argv: Vec<Word> = at
+        .and_then(|at| simple.argv.get(at + 1..))
+        .unwrap_or_default()
+        .iter()
+        .take_while(|word| word.text != ";")
+        .cloned()
+        .collect();
     reader.output = Output::Unknown;
-    let outer = Simple { argv, redirects: Vec::new(), assignments: Vec::new(), open_ended: true, ..simple.clone() };
+    let outer = Simple {
+        argv,
+        redirects: Vec::new(),
+        assignments: Vec::new(),
+        open_ended: true,
+        ..simple.clone()
+    };
     reader.list(simple);
     if !outer.argv.is_empty() {
         reader.steps.push("fd -x".into());
@@ -596,7 +652,10 @@ fn embedded(table: &'static Table, simple: &Simple, name: &str, reader: &mut Rea
             let text = if embedded.after.is_empty() {
                 Some(value)
             } else {
-                embedded.after.iter().find_map(|mark| value.split_once(mark.as_str()).map(|(_, text)| text))
+                embedded
+                    .after
+                    .iter()
+                    .find_map(|mark| value.split_once(mark.as_str()).map(|(_, text)| text))
             };
             if let Some(text) = text {
                 let text = text.replace(UNKNOWN, "$BANISTER_UNKNOWN");
@@ -616,19 +675,29 @@ fn print(simple: &Simple, name: &str, reader: &mut Reader<'_>) {
     let sure = !simple.open_ended
         && words.iter().all(|word| word.is_known() && !word.glob && !word.several);
     let printed = match name {
-        "cd" | "true" | "false" | ":" | "test" | "[" | "[[" | "export" | "mkdir" | "sleep" | "exit" => Some(String::new()),
+        "cd" | "true" | "false" | ":" | "test" | "[" | "[[" | "export" | "mkdir" | "sleep"
+        | "exit" => Some(String::new()),
         "echo" if sure => echo(words),
         "printf" if sure => printf(words),
-        "cat" | "tee" if words.is_empty() || words.iter().all(|word| word.text == "-") => input_text(simple),
+        "cat" | "tee" if words.is_empty() || words.iter().all(|word| word.text == "-") => {
+            input_text(simple)
+        }
         "base64" | "gbase64"
-            if words.iter().all(|word| matches!(word.text.as_str(), "-d" | "--decode" | "-D" | "-di" | "-i")) && !words.is_empty() =>
+            if words.iter().all(|word| {
+                matches!(word.text.as_str(), "-d" | "--decode" | "-D" | "-di" | "-i")
+            }) && !words.is_empty() =>
         {
             input_text(simple).and_then(|text| base64(&text))
         }
         "rev" if words.is_empty() => input_text(simple).map(|text| {
             text.lines().map(|line| line.chars().rev().chain(['\n']).collect::<String>()).collect()
         }),
-        "xxd" if matches!(words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().as_slice(), ["-r", "-p"] | ["-p", "-r"] | ["-rp" | "-pr"]) => {
+        "xxd"
+            if matches!(
+                words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().as_slice(),
+                ["-r", "-p"] | ["-p", "-r"] | ["-rp" | "-pr"]
+            ) =>
+        {
             input_text(simple).and_then(|text| hexadecimal(&text))
         }
         _ => None,

@@ -254,9 +254,11 @@ impl<'t> Walk<'_, '_, 't> {
                     self.arithmetic(node);
                 } else {
                     if !self.slice(node).starts_with(['{', ' ', '\n', '\t'])
-                        || !self.slice(node).trim_start().get(1..).is_some_and(|rest| {
-                            rest.starts_with([' ', '\n', '\t', '\\'])
-                        })
+                        || !self
+                            .slice(node)
+                            .trim_start()
+                            .get(1..)
+                            .is_some_and(|rest| rest.starts_with([' ', '\n', '\t', '\\']))
                     {
                         self.reader.note(DISAGREE);
                     }
@@ -366,7 +368,12 @@ impl<'t> Walk<'_, '_, 't> {
             .collect();
         redirects.append(&mut self.pending);
         match body {
-            Some(body) if matches!(body.kind(), "list" | "pipeline" | "negated_command" | "redirected_statement") => {
+            Some(body)
+                if matches!(
+                    body.kind(),
+                    "list" | "pipeline" | "negated_command" | "redirected_statement"
+                ) =>
+            {
                 self.pending = redirects;
                 self.statement(body);
             }
@@ -544,14 +551,17 @@ impl<'t> Walk<'_, '_, 't> {
         }
         let quoted = start.contains(['\'', '"', '\\']);
         let mark: String = start.chars().filter(|c| !"'\"\\".contains(*c)).collect();
-        let ends_line = |at: usize| self.text.get(at..).is_some_and(|rest| rest.is_empty() || rest.starts_with('\n'));
+        let ends_line = |at: usize| {
+            self.text.get(at..).is_some_and(|rest| rest.is_empty() || rest.starts_with('\n'))
+        };
         let first_line = self
             .text
             .get(node.start_byte()..)
             .and_then(|rest| rest.find('\n'))
             .map_or(self.text.len(), |at| node.start_byte() + at + 1);
         // Where the lines of the document are is plain: from the next line to the first that is the mark.
-        let (text, stop) = lines_until(self.text.get(first_line..).unwrap_or_default(), &mark, tabs);
+        let (text, stop) =
+            lines_until(self.text.get(first_line..).unwrap_or_default(), &mark, tabs);
         let agreed = end.trim_start_matches('\t') == mark
             && !mark.is_empty()
             && stop.is_some_and(|stop| first_line + stop == node.end_byte())
@@ -578,8 +588,12 @@ impl<'t> Walk<'_, '_, 't> {
                 document.input = Word::literal(&UNKNOWN.to_string());
             }
             if tabs {
-                document.input.text =
-                    document.input.text.lines().map(|line| format!("{}\n", line.trim_start_matches('\t'))).collect();
+                document.input.text = document
+                    .input
+                    .text
+                    .lines()
+                    .map(|line| format!("{}\n", line.trim_start_matches('\t')))
+                    .collect();
             }
             for note in notes {
                 self.reader.note(note);
@@ -627,7 +641,8 @@ impl<'t> Walk<'_, '_, 't> {
     }
 
     fn assignments(&mut self, node: Node<'t>) {
-        let parts = if node.kind() == "variable_assignment" { vec![node] } else { Self::children(node) };
+        let parts =
+            if node.kind() == "variable_assignment" { vec![node] } else { Self::children(node) };
         self.substitutions(&parts);
         self.each_way(&parts);
     }
@@ -676,9 +691,10 @@ impl<'t> Walk<'_, '_, 't> {
                 .filter(|word| unset || !word.text.contains('='))
                 .map(|word| word.text.clone())
                 .collect();
-            let unknown_name = simple.arguments().iter().any(|word| {
-                word.text.split('=').next().is_some_and(|name| name.contains(UNKNOWN))
-            });
+            let unknown_name = simple
+                .arguments()
+                .iter()
+                .any(|word| word.text.split('=').next().is_some_and(|name| name.contains(UNKNOWN)));
             self.reader.take(simple);
             if unknown_name {
                 self.reader.state.forget_all();
@@ -771,7 +787,9 @@ impl<'t> Walk<'_, '_, 't> {
             match part.kind() {
                 "file_redirect" => drop(redirect(&mut scanner, part, &mut simple)),
                 "regex" | "extglob_pattern" | "test_operator" => {
-                    simple.argv.push(Word::literal(scanner.text.get(part.byte_range()).unwrap_or_default()));
+                    simple.argv.push(Word::literal(
+                        scanner.text.get(part.byte_range()).unwrap_or_default(),
+                    ));
                 }
                 "redirected_statement" | "heredoc_redirect" | "herestring_redirect" | "ERROR" => {
                     scanner.notes.push(DISAGREE);
@@ -1035,7 +1053,9 @@ fn redirect<'t>(scanner: &mut Scanner<'_, 't>, node: Node<'t>, simple: &mut Simp
     for child in node.children(&mut cursor) {
         match child.kind() {
             "file_descriptor" | "comment" => {}
-            kind @ ("<" | ">" | ">>" | "&>" | "&>>" | "<&" | ">&" | ">|" | "<&-" | ">&-") => operator = kind,
+            kind @ ("<" | ">" | ">>" | "&>" | "&>>" | "<&" | ">&" | ">|" | "<&-" | ">&-") => {
+                operator = kind
+            }
             _ => targets.push(child),
         }
     }
@@ -1074,7 +1094,8 @@ fn redirect<'t>(scanner: &mut Scanner<'_, 't>, node: Node<'t>, simple: &mut Simp
         if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
             scanner.notes.push("a redirection opens a network connection");
         }
-        let direction = if operator.starts_with('<') && !copies { Direction::Read } else { Direction::Write };
+        let direction =
+            if operator.starts_with('<') && !copies { Direction::Read } else { Direction::Write };
         simple.redirects.push(Redirect { direction, target });
     }
     both
@@ -1114,12 +1135,17 @@ fn assigned(text: &str, node: Node<'_>) -> Vec<String> {
         let slice = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default().to_owned();
         match node.kind() {
             "variable_assignment" | "for_statement" => {
-                let name = node.child_by_field_name("name").or_else(|| node.child_by_field_name("variable"));
+                let name = node
+                    .child_by_field_name("name")
+                    .or_else(|| node.child_by_field_name("variable"));
                 names.extend(name.map(slice));
             }
             "command" => {
                 let program = node.child_by_field_name("name").map(slice).unwrap_or_default();
-                if matches!(program.as_str(), "read" | "mapfile" | "readarray" | "printf" | "let" | "getopts") {
+                if matches!(
+                    program.as_str(),
+                    "read" | "mapfile" | "readarray" | "printf" | "let" | "getopts"
+                ) {
                     let mut cursor = node.walk();
                     names.extend(node.children_by_field_name("argument", &mut cursor).map(slice));
                 }
@@ -1143,7 +1169,11 @@ fn moves(text: &str, node: Node<'_>) -> bool {
     while let Some(node) = waiting.pop() {
         if node.kind() == "command_name" {
             let name = text.get(node.byte_range()).unwrap_or_default();
-            if name.contains("cd") || name.contains("pushd") || name.contains("popd") || name.contains('$') {
+            if name.contains("cd")
+                || name.contains("pushd")
+                || name.contains("popd")
+                || name.contains('$')
+            {
                 return true;
             }
         }

@@ -179,9 +179,8 @@ impl<'t> Scanner<'_, 't> {
                     out.push(Symbol::Unknown(Kind::Expanded));
                 }
                 (_, '$') => {
-                    let expands = next.is_some_and(|c| {
-                        c.is_alphanumeric() || "_{([@*#?!$-".contains(c)
-                    });
+                    let expands =
+                        next.is_some_and(|c| c.is_alphanumeric() || "_{([@*#?!$-".contains(c));
                     if expands {
                         self.notes.push(DISAGREE);
                         out.push(Symbol::Unknown(Kind::Expanded));
@@ -384,7 +383,9 @@ impl<'t> Scanner<'_, 't> {
             let mut digits = |most: usize, radix: u32| {
                 let mut number = None;
                 for _ in 0..most {
-                    let Some(digit) = chars.peek().and_then(|(_, c)| c.to_digit(radix)) else { break };
+                    let Some(digit) = chars.peek().and_then(|(_, c)| c.to_digit(radix)) else {
+                        break;
+                    };
                     chars.next();
                     number = Some(number.unwrap_or(0_u32) * radix + digit);
                 }
@@ -406,7 +407,8 @@ impl<'t> Scanner<'_, 't> {
                 '0'..='7' => {
                     let first = c.to_digit(8).unwrap_or_default();
                     let rest = [digits(1, 8), digits(1, 8)];
-                    let number = rest.into_iter().flatten().fold(first, |sum, digit| sum * 8 + digit);
+                    let number =
+                        rest.into_iter().flatten().fold(first, |sum, digit| sum * 8 + digit);
                     (Some(number & 0xff), None)
                 }
                 '\\' | '\'' | '"' | '?' => (Some(c as u32), None),
@@ -480,7 +482,9 @@ fn expansions<'t>(text: &str, node: Node<'t>) -> Vec<(usize, usize, Node<'t>)> {
 
 fn starts_word(text: &str, at: usize) -> bool {
     let before = text.get(..at).and_then(|text| text.chars().next_back());
-    before.is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '|' | '&' | '(' | ')' | '<' | '>' | '`' | '='))
+    before.is_none_or(|c| {
+        matches!(c, ' ' | '\t' | '\n' | ';' | '|' | '&' | '(' | ')' | '<' | '>' | '`' | '=')
+    })
 }
 
 fn ends_word(text: &str, at: usize) -> bool {
@@ -491,7 +495,9 @@ fn ends_word(text: &str, at: usize) -> bool {
         && text.get(at + 2..).and_then(|text| text.chars().next()).is_some_and(|c| !is_blank(c));
     !joined
         && (continued
-            || after.is_none_or(|c| is_blank(c) || matches!(c, ';' | '|' | '&' | '(' | ')' | '<' | '>' | '`')))
+            || after.is_none_or(|c| {
+                is_blank(c) || matches!(c, ';' | '|' | '&' | '(' | ')' | '<' | '>' | '`')
+            }))
 }
 
 fn is_blank(c: char) -> bool {

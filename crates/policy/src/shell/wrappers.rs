@@ -158,10 +158,12 @@ impl Table {
 
     /// Whether programs may look at a variable that the shell has only set.
     pub(crate) fn is_influential(&self, variable: &str) -> bool {
-        self.influential.iter().any(|pattern| crate::path::covers(pattern, variable) && {
-            // Case counts here, unlike in names of files.
-            let plain: String = pattern.chars().filter(|c| !"*?".contains(*c)).collect();
-            variable.contains(&plain)
+        self.influential.iter().any(|pattern| {
+            crate::path::covers(pattern, variable) && {
+                // Case counts here, unlike in names of files.
+                let plain: String = pattern.chars().filter(|c| !"*?".contains(*c)).collect();
+                variable.contains(&plain)
+            }
         })
     }
 }
@@ -186,7 +188,8 @@ impl Wrapper {
         for (at, letter) in option.char_indices().skip(1) {
             let rest = option.get(at + letter.len_utf8()..).unwrap_or_default();
             let is_text = self.texts.iter().any(|text| {
-                text.strip_prefix('-').is_some_and(|name| name.len() == 1 && name.starts_with(letter))
+                text.strip_prefix('-')
+                    .is_some_and(|name| name.len() == 1 && name.starts_with(letter))
             });
             if is_text {
                 return Meaning::Text(Some(rest).filter(|rest| !rest.is_empty()));

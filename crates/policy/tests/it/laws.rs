@@ -165,8 +165,14 @@ fn a_directory_that_is_no_project_is_asked_about() {
         json!({ "command": "cat notes" }),
     );
     for cwd in [Some("/home/me"), Some("/"), Some("/home"), Some("relative"), None] {
-        let request =
-            Request { agent: "claude", action: &action, cwd, home: Some("/home/me"), own: &[], links: &[] };
+        let request = Request {
+            agent: "claude",
+            action: &action,
+            cwd,
+            home: Some("/home/me"),
+            own: &[],
+            links: &[],
+        };
         assert_eq!(evaluate(&RULES, &request).decision, Decision::Ask, "{cwd:?}");
     }
 }
