@@ -17,18 +17,23 @@ struct Room {
     gateway: Arc<Gateway>,
 }
 
+/// There is all the time in the world to answer.
+fn settings(dir: &tempfile::TempDir) -> Settings {
+    Settings { ask_time: Duration::from_hours(24), ..Settings::new(dir.path().join("data")) }
+}
+
 impl Room {
     fn open() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual("2026-11-15T09:00:00Z".parse().unwrap());
-        let gateway = Gateway::open(Settings::new(dir.path().join("data")), clock.clone()).unwrap();
+        let gateway = Gateway::open(settings(&dir), clock.clone()).unwrap();
         Self { dir, clock, gateway }
     }
 
     fn reopen(self) -> Self {
         let Self { dir, clock, gateway } = self;
         drop(gateway);
-        let gateway = Gateway::open(Settings::new(dir.path().join("data")), clock.clone()).unwrap();
+        let gateway = Gateway::open(settings(&dir), clock.clone()).unwrap();
         Self { dir, clock, gateway }
     }
 

@@ -157,13 +157,14 @@ fn survives(gateway: &mut Gateway, full: &dyn Fn(&Gateway), room: &dyn Fn(&Gatew
     let error: Value = serde_json::from_str(&refusal.body).unwrap();
     assert_eq!(error["error"]["code"], "journal", "{error}");
     let mut call = command("t1", "git status");
-    call["tool_input"]["description"] = "x".repeat(20_000).into();
+    // Larger than what a push needed, which was more than its text: there is no room for this either.
+    call["tool_input"]["description"] = "x".repeat(200_000).into();
     let (said, reason) = decision(&gateway.hooked("PreToolUse", &call));
     assert_eq!(said, "deny", "{reason}");
     let mut action = event("asks", "");
     action["type"] = json!("action.requested");
     action["action"] = json!({
-        "type": "tool_call", "id": "a1", "input": { "command": "git status", "x": "x".repeat(20_000) },
+        "type": "tool_call", "id": "a1", "input": { "command": "git status", "x": "x".repeat(200_000) },
     });
     action["tool"] = json!({ "type": "native", "name": "Bash" });
     let held = post(gateway, "/aep/v0.1/decide", &action.to_string());

@@ -415,6 +415,6 @@ fn what_the_gateway_recorded_is_found_signed_and_kept_as_it_was_told() {
         let config = config.to_str().unwrap();
         let output = gateway.banister(&["serve", "--listen", "127.0.0.1:0", "--config", config]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(stderr(&output).contains("line 2"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("config.toml:2:"), "{}", stderr(&output));
     }
 }

@@ -166,6 +166,14 @@ pub(super) fn turns_ended(gateway: &Gateway, records: &[Arc<Record>]) {
             writer.write(&activity);
         }
     }
-    let open = sessions.iter().find(|(_, (_, writer))| writer.is_open());
-    assert!(open.is_none(), "the turn of {:?} never ended", open.map(|(session, _)| session));
+    if let Some((open, _)) = sessions.iter().find(|(_, (_, writer))| writer.is_open()) {
+        let told: Vec<String> = records
+            .iter()
+            .filter(|record| record.session == *open)
+            .map(|record| {
+                format!("{} {} {}", record.time, record.kind.as_str(), record.source.protocol)
+            })
+            .collect();
+        panic!("the turn of {open} never ended: {told:#?}");
+    }
 }
