@@ -35,7 +35,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 #[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
     /// The session, as the receipt of a push names it.
-    session: String,
+    session: Option<String>,
 }
 
 pub(super) async fn aaep(
@@ -44,7 +44,7 @@ pub(super) async fn aaep(
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    replies(&shared, Protocol::Aaep, Some(session), None, (&method, &headers)).await
+    replies(&shared, Protocol::Aaep, session, None, (&method, &headers)).await
 }
 
 pub(super) async fn aep(
@@ -53,7 +53,7 @@ pub(super) async fn aep(
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    replies(&shared, Protocol::Aep, Some(session), None, (&method, &headers)).await
+    replies(&shared, Protocol::Aep, session, None, (&method, &headers)).await
 }
 
 pub(super) async fn agui(
