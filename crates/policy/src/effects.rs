@@ -142,7 +142,7 @@ impl Effect {
 
 /// What one command does.
 pub(crate) fn of(simple: &Simple, places: &[Names], subject: &Subject<'_>) -> Vec<Effect> {
-    let mut found = Found { effects: Vec::new(), places, subject };
+    let mut found = Found { effects: Vec::new(), places, subject, replaced: false };
     for redirect in &simple.redirects {
         let kind = match redirect.direction {
             Direction::Read => Kind::Read,
@@ -162,6 +162,8 @@ struct Found<'s, 'a> {
     effects: Vec<Effect>,
     places: &'s [Names],
     subject: &'s Subject<'a>,
+    /// Whether an option stands for the first operand.
+    replaced: bool,
 }
 
 /// Files that are no files: nothing is read from or written to a disk.
@@ -287,12 +289,7 @@ impl Found<'_, '_> {
             }
             operands.push(word);
         }
-        if awaits_subcommand && !entry.optional {
-            for kind in &entry.bare {
-                self.push(Effect::of(*kind));
-            }
-        }
-        if operands.is_empty() && !awaits_subcommand {
+        if operands.is_empty() {
             for kind in &entry.bare {
                 self.push(Effect::of(*kind));
             }
@@ -322,6 +319,13 @@ impl Found<'_, '_> {
                 .find(|(known, role)| shortened(known) && role.matters())
                 .map(|(_, role)| role)
         });
+        let replaces = |option: &str| {
+            let long = option.starts_with("--");
+            entries.iter().flat_map(|entry| &entry.instead).any(|known| {
+                known == option || (long && option.len() > 3 && known.starts_with(option))
+            })
+        };
+        self.replaced |= replaces(name);
         if let Some(role) = role {
             if role.takes_value() {
                 match value {
@@ -346,6 +350,7 @@ impl Found<'_, '_> {
         // A cluster of letters: the first that takes a value takes the rest.
         for (at, letter) in text.char_indices().skip(1) {
             let rest = text.get(at + letter.len_utf8()..).unwrap_or_default();
+            self.replaced |= replaces(&format!("-{letter}"));
             if let Some(role) = look(&format!("-{letter}")) {
                 if !role.takes_value() {
                     self.role(role, "");
@@ -364,7 +369,8 @@ impl Found<'_, '_> {
     }
 
     fn operands(&mut self, simple: &Simple, operands: &[&Word], entry: &'static Entry) {
-        let roles = &entry.operands;
+        let roles = entry.operands.as_slice();
+        let roles = roles.get(usize::from(self.replaced && roles.len() > 1)..).unwrap_or_default();
         let starred = roles.iter().position(|(_, many)| *many);
         let (before, after) = match starred {
             Some(at) => (at, roles.len() - at - 1),
@@ -408,7 +414,13 @@ impl Found<'_, '_> {
     fn role(&mut self, role: &Role, text: &str) {
         match role {
             Role::Data | Role::Flag => {}
-            Role::Path(kind) => self.path_text(*kind, text),
+            Role::Path(kind) => {
+                self.path_text(*kind, text);
+                // Some take `@file` for a list of words.
+                if let Some(list) = text.strip_prefix('@') {
+                    self.path_text(Kind::Read, list);
+                }
+            }
             Role::File(kind) => {
                 // `@file` reads a file, anything else is data.
                 if let Some(file) = text.strip_prefix('@') {
@@ -422,6 +434,17 @@ impl Found<'_, '_> {
             Role::Reference => {
                 for piece in crate::path::pieces(text) {
                     self.path_text(Kind::Read, piece);
+                }
+            }
+            Role::Filter => {
+                if ["env", "ENV", "load", "input_filename", "\0"]
+                    .iter()
+                    .any(|mark| text.contains(mark))
+                {
+                    self.push(Effect::because(
+                        Kind::Environment,
+                        "the filter can look beyond its input",
+                    ));
                 }
             }
             Role::Awk => scripts::awk(text, self),

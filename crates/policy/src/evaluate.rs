@@ -156,7 +156,8 @@ fn command(
     readable: bool,
 ) -> Vec<Gate> {
     let mut gates = Vec::new();
-    if !simple.argv.is_empty() {
+    let reads = simple.redirects.iter().any(|file| file.direction == Direction::Read);
+    if !simple.argv.is_empty() || reads {
         let target = Target::new(subject, at, simple);
         let mut gate = choose(
             rules.about(&target.program),
@@ -340,7 +341,7 @@ pub(crate) fn matches_alone(rules: &Rules, rule: &Rule, subject: &Subject<'_>) -
         && commands.iter().enumerate().all(|(at, simple)| {
             setting(rules, simple).is_none()
                 && writes(rules, simple, subject, at, true).is_empty()
-                && (simple.argv.is_empty()
+                && (simple.argv.is_empty() && simple.redirects.is_empty()
                     || rule.matches_command(&Target::new(subject, at, simple)).is_some())
         })
 }

@@ -177,6 +177,7 @@ fn deleted<'w>(program: &str, arguments: &[&'w str]) -> Vec<&'w str> {
         }
         "find" if finds_everything(arguments) => arguments
             .iter()
+            .skip_while(|word| matches!(**word, "-H" | "-L" | "-P"))
             .take_while(|word| !word.starts_with(['-', '(', '!']))
             .copied()
             .collect(),
@@ -188,6 +189,7 @@ fn deleted<'w>(program: &str, arguments: &[&'w str]) -> Vec<&'w str> {
 fn finds_everything(arguments: &[&str]) -> bool {
     let mut deletes = false;
     let mut words = arguments.iter().skip_while(|word| !word.starts_with('-')).peekable();
+    let is_place = |word: &str| !word.starts_with(['-', '(', '!', ')']);
     while let Some(word) = words.next() {
         match *word {
             "-delete" => deletes = true,
@@ -203,7 +205,8 @@ fn finds_everything(arguments: &[&str]) -> bool {
             "-name" | "-iname" | "-path" if words.peek().is_some_and(|name| **name == "*") => {
                 words.next();
             }
-            "-depth" | "-xdev" | "-mount" | "-print" | "-H" | "-L" | "-P" => {}
+            "-H" | "-L" | "-P" => while words.next_if(|word| is_place(word)).is_some() {},
+            "-depth" | "-xdev" | "-mount" | "-print" => {}
             _ => return false,
         }
     }
@@ -338,12 +341,12 @@ fn is_disk(word: &str, places: &[Names], subject: &Subject<'_>) -> bool {
     ];
     places.iter().any(|directory| {
         let path = subject.around.resolve(word, directory);
-        match path.as_slice() {
+        subject.around.all_names(path).iter().any(|path| match path.as_slice() {
             [dev, name, ..] if dev == "dev" => {
                 KINDS.iter().any(|kind| name.starts_with(kind)) || name.starts_with(['*', '?', '['])
             }
             _ => false,
-        }
+        })
     })
 }
 

@@ -69,6 +69,11 @@ impl Surroundings {
                 }
             }
             match found.get(at) {
+                // Links that lead in a circle lead nowhere that is known.
+                Some(next) if *next == *path || at + 1 >= MAX_NAMES => {
+                    found.push(UNKNOWN_DIRECTORY.map(String::from).to_vec());
+                    return found;
+                }
                 Some(next) => current = next.clone(),
                 None => return found,
             }
@@ -117,10 +122,26 @@ impl Surroundings {
             // Somebody's home: which directory that is, only the machine knows.
             return join(&["home".to_owned()], named);
         }
-        if word.starts_with('/') {
-            return join(&[], word);
+        let base: &[String] = if word.starts_with('/') { &[] } else { directory };
+        if !self.links.is_empty() && word.contains("..") {
+            return self.join_by_links(base, word);
         }
-        join(directory, word)
+        join(base, word)
+    }
+
+    /// Joins as the system does: `..` behind a link is the directory above what it points to.
+    fn join_by_links(&self, base: &[String], rest: &str) -> Names {
+        let mut names = base.to_vec();
+        for name in rest.split('/') {
+            if name == ".." {
+                let target = self.links.iter().find(|(from, _)| *from == names);
+                if let Some((_, to)) = target {
+                    names.clone_from(to);
+                }
+            }
+            names = join(&names, name);
+        }
+        names
     }
 
     /// Whether a path is in the project, and the project is a known place of its own: not a home, not a root.

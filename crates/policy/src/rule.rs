@@ -111,6 +111,18 @@ impl<'s, 'a> Target<'s, 'a> {
     }
 }
 
+impl Target<'_, '_> {
+    /// Whether all paths a command touches are known to be paths, so that its other words are only words.
+    fn is_plain(&self) -> bool {
+        !self.subject.overfull
+            && !self.simple.open_ended
+            && self.simple.argv.first().is_none_or(|word| trusted_program(&word.text).is_some())
+            && self.effects.iter().all(|effect| {
+                matches!(effect.kind, Kind::Read | Kind::Write | Kind::Delete | Kind::Vcs)
+            })
+    }
+}
+
 impl Rule {
     /// The programs the rule is about, if it names each of them.
     pub(crate) fn programs(&self) -> Option<Vec<&str>> {
@@ -268,7 +280,7 @@ impl Rule {
     fn allows_effects(&self, target: &Target<'_, '_>) -> bool {
         let around = &target.subject.around;
         let simple = target.simple;
-        let trusted = simple.argv.first().is_some_and(|word| trusted_program(&word.text).is_some());
+        let trusted = simple.argv.first().is_none_or(|word| trusted_program(&word.text).is_some());
         let at_home =
             !self.in_project || target.places.iter().all(|place| around.in_project(place));
         let written = |effect: &Effect| {
@@ -305,6 +317,9 @@ impl Rule {
             return None;
         }
         let named = if self.effects.is_empty() && self.hosts.is_empty() {
+            if !self.paths.is_empty() && self.decision == Decision::Ask && target.is_plain() {
+                return self.names_effect(target).then_some(words);
+            }
             self.paths.is_empty()
                 || simple
                     .argv
@@ -315,6 +330,16 @@ impl Rule {
             target.effects.iter().any(|effect| self.may_have(effect, target))
         };
         named.then_some(words + usize::from(!self.with_flags.is_empty()))
+    }
+
+    /// Whether something that is done to a file may be done to one of the rule's.
+    fn names_effect(&self, target: &Target<'_, '_>) -> bool {
+        let around = &target.subject.around;
+        target
+            .effects
+            .iter()
+            .flat_map(|effect| &effect.names)
+            .any(|path| self.paths.iter().any(|pattern| pattern.possibly(path, around)))
     }
 
     /// Whether an effect may be one the rule asks about or denies.

@@ -59,6 +59,8 @@ struct Draft {
     #[serde(default)]
     under: HashMap<String, Draft>,
     #[serde(default)]
+    instead: Vec<String>,
+    #[serde(default)]
     optional: bool,
     #[serde(default)]
     inert: bool,
@@ -83,6 +85,8 @@ pub(super) struct Entry {
     /// The roles of operands such as `of=file`.
     pub(super) keys: HashMap<String, Role>,
     pub(super) under: HashMap<String, Self>,
+    /// The options that stand for the first operand, so that what follows has the next role.
+    pub(super) instead: Vec<String>,
     /// Whether the subcommand may be left out.
     pub(super) optional: bool,
     /// Whether no option changes what it does.
@@ -116,6 +120,8 @@ pub(super) enum Role {
     Remote(Kind),
     /// A name in a repository that may hold a path, such as `HEAD:file`.
     Reference,
+    /// A filter of `jq` or `yq`.
+    Filter,
     /// A program of `awk`.
     Awk,
     /// A script of `sed`.
@@ -133,6 +139,7 @@ impl Role {
             "data" => Self::Data,
             "flag" => Self::Flag,
             "ref" => Self::Reference,
+            "filter" => Self::Filter,
             "awk" => Self::Awk,
             "sed" => Self::Sed,
             "sql" => Self::Sql,
@@ -236,6 +243,7 @@ impl Draft {
             options: roles(&self.options)?,
             keys: roles(&self.keys)?,
             under,
+            instead: self.instead.clone(),
             optional: self.optional,
             inert: self.inert,
             strict: self.strict,

@@ -105,6 +105,25 @@ fn clauses(plain: &str, subject: &Subject<'_>) -> Option<Fall> {
     None
 }
 
+/// Writes `function f{` as `f(){`.
+fn with_parentheses(squeezed: &str) -> String {
+    let mut text = String::new();
+    let mut parts = squeezed.split("function");
+    text.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        match part.split_once('{') {
+            Some((name, body)) if !name.contains('(') => {
+                text.push_str(&format!("function{name}(){{{body}"));
+            }
+            _ => {
+                text.push_str("function");
+                text.push_str(part);
+            }
+        }
+    }
+    text
+}
+
 /// A function whose body pipes it into itself, and one-line relatives in other languages.
 fn is_fork_bomb(text: &str) -> bool {
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace() && *c != '\\').collect();
@@ -115,6 +134,7 @@ fn is_fork_bomb(text: &str) -> bool {
     {
         return true;
     }
+    let squeezed = with_parentheses(&squeezed);
     squeezed.match_indices("(){").take(256).any(|(at, opening)| {
         let before = squeezed
             .get(squeezed.floor_char_boundary(at.saturating_sub(256))..at)

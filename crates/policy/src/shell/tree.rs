@@ -108,12 +108,21 @@ fn is_covered(node: Node<'_>, text: &str) -> bool {
     let mut end = node.start_byte();
     let mut cursor = node.walk();
     for child in node.children(&mut cursor) {
-        if !is_blank(text.get(end..child.start_byte().max(end)).unwrap_or("?"), lines) {
+        let gap = text.get(end..child.start_byte().max(end)).unwrap_or("?");
+        if !is_blank(gap, lines) && !is_dash(node, gap) {
             return false;
         }
         end = child.end_byte().max(end);
     }
     is_blank(text.get(end..node.end_byte().max(end)).unwrap_or("?"), lines)
+}
+
+/// The grammar drops a lone `-` before a here-document; the walk puts it back.
+pub(super) fn is_dash(node: Node<'_>, gap: &str) -> bool {
+    node.kind() == "redirected_statement"
+        && gap.starts_with(' ')
+        && gap.trim_matches(' ') == "-"
+        && gap.ends_with(' ')
 }
 
 fn is_blank(gap: &str, lines: bool) -> bool {

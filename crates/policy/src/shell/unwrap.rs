@@ -62,6 +62,13 @@ fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
     if first.glob {
         reader.note("the program's name is a pattern");
     }
+    if let Some(set) = assignment(first) {
+        // A shell takes it for an assignment, the grammar for a program.
+        reader.note("it can be read in more than one way");
+        let assignments = simple.assignments.iter().cloned().chain([set]).collect();
+        let argv = simple.arguments().to_vec();
+        return unwrap(Simple { argv, assignments, ..simple }, reader);
+    }
     let word = first.text.clone();
     let called = reader.state.functions.get(&word).cloned();
     if let Some(function) = called {

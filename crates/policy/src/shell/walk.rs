@@ -91,7 +91,8 @@ impl<'f> Reader<'f> {
         if let Some(reason) = tree::unaccounted(&tree, text) {
             self.note(reason);
         }
-        Walk { text, reader: self, nesting: 0, pending: Vec::new() }.sequence(tree.root_node());
+        Walk { text, reader: self, nesting: 0, pending: Vec::new(), dash: false }
+            .sequence(tree.root_node());
     }
 
     /// Reads a text inside the text.
@@ -163,6 +164,8 @@ struct Walk<'r, 'f, 't> {
     nesting: usize,
     /// Redirections that the grammar has at a list or pipeline, and the shell at its last command.
     pending: Vec<Node<'t>>,
+    /// Whether the next command ends in a `-` that the grammar has lost.
+    dash: bool,
 }
 
 /// What a here-document brings to its command.
@@ -188,6 +191,9 @@ impl<'t> Walk<'_, '_, 't> {
     fn sequence(&mut self, node: Node<'t>) {
         let children = Self::children(node);
         for (at, child) in children.iter().enumerate() {
+            if matches!(child.kind(), ";;" | ";&" | ";;&") && node.kind() != "case_item" {
+                self.reader.note("a part of it is not shell that is known here");
+            }
             if !is_statement(*child) {
                 continue;
             }
@@ -366,6 +372,15 @@ impl<'t> Walk<'_, '_, 't> {
             .into_iter()
             .filter(|child| Some(child.id()) != body.map(|body| body.id()))
             .collect();
+        if let (Some(body), Some(first)) = (body, redirects.first()) {
+            let gap = self.text.get(body.end_byte()..first.start_byte()).unwrap_or_default();
+            if tree::is_dash(node, gap) {
+                self.dash = true;
+                if body.kind() != "command" {
+                    self.reader.note(DISAGREE);
+                }
+            }
+        }
         redirects.append(&mut self.pending);
         match body {
             Some(body)
@@ -417,6 +432,7 @@ impl<'t> Walk<'_, '_, 't> {
         }
         self.reader.chained = chained;
         let before = self.reader.state.clone();
+        let dash = std::mem::take(&mut self.dash);
         let mut choices = Choices::default();
         let mut ways = 0_usize;
         let mut ends: Option<State> = None;
@@ -424,6 +440,9 @@ impl<'t> Walk<'_, '_, 't> {
         loop {
             self.reader.state = before.clone();
             let mut simple = self.build(&parts, &mut choices);
+            if dash {
+                simple.argv.push(Word::literal("-"));
+            }
             if let Some(document) = &document
                 && simple.input == Input::Inherited
             {
@@ -450,6 +469,10 @@ impl<'t> Walk<'_, '_, 't> {
             if !choices.advance() {
                 break;
             }
+        }
+        for part in parts.iter().filter(|part| part.kind() == "subshell") {
+            // Not valid, but what it would run still counts.
+            self.statement(*part);
         }
         if let Some(body) = body {
             let outer = self.reader.input.clone();
@@ -492,7 +515,21 @@ impl<'t> Walk<'_, '_, 't> {
             notes: &mut notes,
         };
         let mut after_both = false;
-        for part in parts {
+        let mut rest = parts.iter().peekable();
+        while let Some(part) = rest.next() {
+            // What stands without a gap is one word, even where the grammar has several.
+            let mut word = vec![*part];
+            while let Some(next) = rest.next_if(|next| {
+                is_literal(*part)
+                    && is_literal(**next)
+                    && word.last().is_some_and(|last| last.end_byte() == next.start_byte())
+            }) {
+                word.push(*next);
+            }
+            if word.len() > 1 {
+                scanner.joined(&word, &mut simple.argv);
+                continue;
+            }
             match part.kind() {
                 "variable_assignment" => {
                     if let Some(assignment) = assignment(&mut scanner, *part) {
@@ -1022,6 +1059,10 @@ fn assignment<'t>(scanner: &mut Scanner<'_, 't>, node: Node<'t>) -> Option<Assig
     let name_node = node.child_by_field_name("name")?;
     let name = scanner.text.get(name_node.byte_range())?;
     let name = name.split('[').next().unwrap_or(name).to_owned();
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        // No name of a variable, so that the shell takes it for a program.
+        scanner.notes.push(DISAGREE);
+    }
     let operator = node.child(1).map_or("", |node| node.kind());
     let value_node = node.child_by_field_name("value");
     let whole = name_node.kind() == "variable_name" && operator == "=";
@@ -1099,6 +1140,14 @@ fn redirect<'t>(scanner: &mut Scanner<'_, 't>, node: Node<'t>, simple: &mut Simp
         simple.redirects.push(Redirect { direction, target });
     }
     both
+}
+
+/// Whether a node is a word of a command.
+fn is_literal(node: Node<'_>) -> bool {
+    (node.is_named()
+        && !is_statement(node)
+        && !matches!(node.kind(), "file_redirect" | "herestring_redirect" | "heredoc_redirect"))
+        || node.kind() == "$"
 }
 
 fn is_statement(node: Node<'_>) -> bool {

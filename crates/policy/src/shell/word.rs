@@ -89,7 +89,12 @@ enum Mode {
 impl<'t> Scanner<'_, 't> {
     /// Reads a node of the grammar as the words it becomes.
     pub(super) fn words(&mut self, node: Node<'t>, into: &mut Vec<Word>) {
-        let symbols = self.symbols(node, Mode::Plain);
+        self.joined(&[node], into);
+    }
+
+    /// Reads nodes that stand without a gap as the words they become together.
+    pub(super) fn joined(&mut self, nodes: &[Node<'t>], into: &mut Vec<Word>) {
+        let symbols = self.symbols(nodes, Mode::Plain);
         match braces::expand(symbols) {
             Some(words) => words.iter().for_each(|word| split(word, into)),
             None => {
@@ -101,18 +106,20 @@ impl<'t> Scanner<'_, 't> {
 
     /// Reads a node as one value, as in an assignment: nothing is split.
     pub(super) fn value(&mut self, node: Node<'t>) -> Word {
-        join(&self.symbols(node, Mode::Plain))
+        join(&self.symbols(&[node], Mode::Plain))
     }
 
     /// Reads the body of a here-document.
     pub(super) fn document(&mut self, node: Node<'t>) -> Word {
-        join(&self.symbols(node, Mode::Document))
+        join(&self.symbols(&[node], Mode::Document))
     }
 
-    fn symbols(&mut self, node: Node<'t>, mode: Mode) -> Vec<Symbol> {
-        let range = node.byte_range();
+    fn symbols(&mut self, nodes: &[Node<'t>], mode: Mode) -> Vec<Symbol> {
         let mut out = Vec::new();
-        let mut spans = expansions(self.text, node);
+        let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return out };
+        let range = first.start_byte()..last.end_byte();
+        let mut spans: Vec<_> =
+            nodes.iter().flat_map(|node| expansions(self.text, *node)).collect();
         spans.sort_by_key(|(start, ..)| *start);
         let mut spans = spans.into_iter().peekable();
         let (mut at, end) = (range.start, range.end);
@@ -181,7 +188,21 @@ impl<'t> Scanner<'_, 't> {
                 (_, '$') => {
                     let expands =
                         next.is_some_and(|c| c.is_alphanumeric() || "_{([@*#?!$-".contains(c));
-                    if expands {
+                    let name = rest.get(1..).unwrap_or_default();
+                    let name_end = name
+                        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                        .unwrap_or(name.len());
+                    if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+                        // The grammar overlooks some that follow another.
+                        let kind = if mode == Mode::Plain { Kind::Expanded } else { Kind::Quoted };
+                        self.parameter(
+                            name.get(..name_end).unwrap_or_default(),
+                            "",
+                            kind,
+                            &mut out,
+                        );
+                        length += name_end;
+                    } else if expands {
                         self.notes.push(DISAGREE);
                         out.push(Symbol::Unknown(Kind::Expanded));
                     } else {

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use banister_events::activity::{Decision, Gate};
-use banister_policy::{Request, Rules, evaluate, shell as reading};
+use banister_policy::{Request, Rules, evaluate, explain, shell as reading};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -51,6 +51,47 @@ fn command() -> impl Strategy<Value = &'static str> {
     ])
 }
 
+const WAYS: usize = 22;
+
+/// Another way to write the same command.
+fn rewrite(command: &str, way: usize) -> String {
+    let quoted = format!("'{}'", command.replace('\'', "'\\''"));
+    // Only a simple command can stand behind a wrapper.
+    let compound = command.contains(['(', ';', '\n', '#', '|', '='])
+        && !command.starts_with("dd ")
+        && !command.starts_with("sh -c ");
+    if compound && !matches!(way, 0 | 1 | 7 | 13 | 20) {
+        return rewrite(&format!("sh -c {quoted}"), way);
+    }
+    let (program, rest) = command.split_once(' ').unwrap_or((command, ""));
+    let bare = program.chars().all(|c| c.is_ascii_alphanumeric());
+    match way {
+        0 => format!("sh -c {quoted}"),
+        1 => format!("bash -lc {quoted}"),
+        2 => format!("X=1 {command}"),
+        3 => format!("sudo {command}"),
+        4 => format!("env X=1 {command}"),
+        5 => format!("nohup {command}"),
+        6 => format!("timeout -k 5 10 {command}"),
+        7 => format!("eval {quoted}"),
+        8 => format!("echo $({command})"),
+        9 => format!("echo \"$({command})\""),
+        10 => format!("({command})"),
+        11 => format!("if true; then {command}; fi"),
+        12 => format!("sudo -u root env -i sh -c {quoted}"),
+        13 => format!("X={quoted}; eval \"$X\""),
+        14 if bare => format!("X={program}; $X {rest}"),
+        15 if bare => format!("'{program}' {rest}"),
+        16 if bare => format!("\\{program} {rest}"),
+        17 if bare => format!("/usr/bin/{program} {rest}"),
+        18 => format!("{program} \\\n {rest}"),
+        19 => format!("bash <<'XX'\n{command}\nXX"),
+        20 => format!("echo {quoted} | sh"),
+        21 => format!("f() {{ {command}; }}; f"),
+        _ => format!("{command} # ls"),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
@@ -84,25 +125,32 @@ proptest! {
     }
 
     #[test]
-    fn wrapping_never_makes_a_verdict_laxer(command in command(), way in 0..14_usize) {
-        let wrapped = match way {
-            0 => format!("sh -c '{command}'"),
-            1 => format!("bash -lc \"{command}\""),
-            2 => format!("X=1 {command}"),
-            3 => format!("sudo {command}"),
-            4 => format!("env X=1 {command}"),
-            5 => format!("nohup {command}"),
-            6 => format!("timeout -k 5 10 {command}"),
-            7 => format!("eval '{command}'"),
-            8 => format!("echo $({command})"),
-            9 => format!("echo \"$({command})\""),
-            10 => format!("({command})"),
-            11 => format!("if true; then {command}; fi"),
-            12 => format!("sudo -u root env -i sh -c '{command}'"),
-            _ => format!("\\{command} # ls"),
-        };
-        let (plain, disguised) = (shell(command), shell(&wrapped));
-        prop_assert!(disguised.decision >= plain.decision, "{wrapped}: {disguised:?}");
+    fn an_equivalent_text_is_never_judged_laxer(command in command(), ways in prop::collection::vec(0..WAYS, 1..4)) {
+        let mut rewritten = command.to_owned();
+        for way in ways {
+            rewritten = rewrite(&rewritten, way);
+        }
+        let (plain, disguised) = (shell(command), shell(&rewritten));
+        prop_assert!(disguised.decision >= plain.decision, "{rewritten}: {disguised:?}");
+    }
+
+    #[test]
+    fn nothing_in_a_text_is_lost(left in shelly(), right in command()) {
+        // What follows on a line of its own counts, unless the line before takes it in.
+        if reading::read(&left).opaque.is_some() {
+            return Ok(());
+        }
+        let both = shell(&format!("{left}\n{right}"));
+        prop_assert!(both.decision >= shell(right).decision || both.opaque.is_some(), "{left:?} {right}: {both:?}");
+    }
+
+    #[test]
+    fn an_explanation_says_what_the_verdict_says(text in shelly()) {
+        let action = action(banister_events::activity::ActionKind::Tool, "Bash", json!({ "command": text }));
+        let request = Request { agent: "claude", action: &action, cwd: Some("/home/me/project"), home: Some("/home/me"), own: &[], links: &[] };
+        let (gate, told) = (evaluate(&RULES, &request), explain(&RULES, &request));
+        prop_assert_eq!((gate.decision, &gate.rule, &gate.opaque), (told.verdict, &told.rule, &told.opaque));
+        serde_json::to_string(&told).unwrap();
     }
 
     #[test]
