@@ -329,14 +329,15 @@ impl Found<'_, '_> {
         if let Some(role) = role {
             if role.takes_value() {
                 match value {
-                    Some(value) => self.role(role, value),
-                    None => match next() {
-                        Some(word) => self.role(role, &word.text),
-                        None => {}
-                    },
+                    Some(value) => self.role(*role, value),
+                    None => {
+                        if let Some(word) = next() {
+                            self.role(*role, &word.text);
+                        }
+                    }
                 }
             } else {
-                self.role(role, "");
+                self.role(*role, "");
             }
             return;
         }
@@ -353,15 +354,15 @@ impl Found<'_, '_> {
             self.replaced |= replaces(&format!("-{letter}"));
             if let Some(role) = look(&format!("-{letter}")) {
                 if !role.takes_value() {
-                    self.role(role, "");
+                    self.role(*role, "");
                     continue;
                 }
                 if rest.is_empty() {
                     if let Some(word) = next() {
-                        self.role(role, &word.text);
+                        self.role(*role, &word.text);
                     }
                 } else {
-                    self.role(role, rest);
+                    self.role(*role, rest);
                 }
                 return;
             }
@@ -381,7 +382,7 @@ impl Found<'_, '_> {
             if let Some((key, value)) = word.text.split_once('=')
                 && let Some(role) = entry.keys.get(key)
             {
-                self.role(role, value);
+                self.role(*role, value);
                 continue;
             }
             // With a single word, the last role comes first: `cp x` has no source.
@@ -393,7 +394,7 @@ impl Found<'_, '_> {
                 starred.and_then(|at| roles.get(at))
             };
             match role {
-                Some((role, _)) => self.role(role, &word.text),
+                Some((role, _)) => self.role(*role, &word.text),
                 None if roles.is_empty() => {}
                 None => self.unknown("it has more words than are known"),
             }
@@ -401,7 +402,7 @@ impl Found<'_, '_> {
         if simple.open_ended {
             let role = starred.and_then(|at| roles.get(at)).or_else(|| roles.last());
             match role {
-                Some((role, _)) => self.role(role, "\0"),
+                Some((role, _)) => self.role(*role, "\0"),
                 None if entry.inert => {}
                 None => self.unknown("it gets words that stand nowhere in the text"),
             }
@@ -411,11 +412,11 @@ impl Found<'_, '_> {
         }
     }
 
-    fn role(&mut self, role: &Role, text: &str) {
+    fn role(&mut self, role: Role, text: &str) {
         match role {
             Role::Data | Role::Flag => {}
             Role::Path(kind) => {
-                self.path_text(*kind, text);
+                self.path_text(kind, text);
                 // Some take `@file` for a list of words.
                 if let Some(list) = text.strip_prefix('@') {
                     self.path_text(Kind::Read, list);
@@ -426,11 +427,11 @@ impl Found<'_, '_> {
                 if let Some(file) = text.strip_prefix('@') {
                     self.path_text(Kind::Read, file);
                 }
-                self.push(Effect::of(*kind));
+                self.push(Effect::of(kind));
             }
-            Role::Url(kind) => self.url(*kind, text),
-            Role::Does(kind) | Role::Adds(kind) => self.push(Effect::of(*kind)),
-            Role::Remote(kind) => self.remote(*kind, text),
+            Role::Url(kind) => self.url(kind, text),
+            Role::Does(kind) | Role::Adds(kind) => self.push(Effect::of(kind)),
+            Role::Remote(kind) => self.remote(kind, text),
             Role::Reference => {
                 for piece in crate::path::pieces(text) {
                     self.path_text(Kind::Read, piece);

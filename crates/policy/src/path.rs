@@ -74,7 +74,7 @@ impl Surroundings {
                     found.push(UNKNOWN_DIRECTORY.map(String::from).to_vec());
                     return found;
                 }
-                Some(next) => current = next.clone(),
+                Some(next) => current.clone_from(next),
                 None => return found,
             }
             at += 1;
@@ -193,7 +193,7 @@ fn join(base: &[String], rest: &str) -> Names {
             "" | "." => {}
             // What is not known may be any number of names.
             ".." if names.last().is_some_and(|name| name.contains(UNKNOWN)) => {
-                names.push(name.to_owned())
+                names.push(name.to_owned());
             }
             ".." => drop(names.pop()),
             name => names.push(name.to_owned()),

@@ -22,6 +22,7 @@
 //! the same reading.
 
 mod braces;
+mod nodes;
 mod state;
 mod tree;
 mod unwrap;

@@ -23,6 +23,9 @@ const MAX_DIRECTORIES: usize = 16;
 /// The most paths, each from each directory, that the words of a text may spell.
 const MAX_PATHS: usize = 4_096;
 
+/// The directories of one command.
+type Places = Rc<Vec<Names>>;
+
 /// One action, taken apart.
 #[derive(Debug)]
 pub(crate) struct Subject<'a> {
@@ -40,7 +43,7 @@ pub(crate) struct Subject<'a> {
     /// Every directory a command may run in: that of the action, and those it changes to.
     pub(crate) directories: Vec<Names>,
     /// The directories of each command, in the order of the reading.
-    places: Vec<Rc<Vec<Names>>>,
+    places: Vec<Places>,
     /// The files a file tool names.
     pub(crate) paths: Vec<Names>,
     /// What each command does, in the order of the reading.
@@ -304,7 +307,7 @@ impl<'a> Subject<'a> {
 
     /// Works out the directories of every command.
     fn follow_directories(&mut self) {
-        let mut last: Option<(Rc<Vec<String>>, Rc<Vec<Names>>)> = None;
+        let mut last: Option<(Rc<Vec<String>>, Places)> = None;
         self.directories = vec![self.start.clone()];
         for simple in &self.reading.commands {
             if let Some((texts, names)) = &last

@@ -5,81 +5,89 @@
 use super::{Effect, Found, Kind};
 use crate::shell::Simple;
 
+/// Options of `find` without a value that change nothing.
+const PLAIN: [&str; 35] = [
+    "-H",
+    "-L",
+    "-P",
+    "-not",
+    "-o",
+    "-or",
+    "-a",
+    "-and",
+    "-print",
+    "-print0",
+    "-empty",
+    "-prune",
+    "-ls",
+    "-depth",
+    "-xdev",
+    "-mount",
+    "-true",
+    "-false",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-daystart",
+    "-follow",
+    "-nouser",
+    "-nogroup",
+    "-quit",
+    "-d",
+    "-E",
+    "-x",
+    "-X",
+    "-s",
+    "-noleaf",
+    "-O1",
+    "-O2",
+    "-O3",
+];
+/// Options of `find` with a value that change nothing.
+const VALUED: [&str; 34] = [
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-type",
+    "-xtype",
+    "-maxdepth",
+    "-mindepth",
+    "-size",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-cmin",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-links",
+    "-inum",
+    "-fstype",
+    "-printf",
+    "-lname",
+    "-ilname",
+    "-used",
+    "-flags",
+    "-context",
+];
+/// Tests that look at a file.
+const FILES: [&str; 20] = [
+    "-f", "-d", "-e", "-s", "-r", "-w", "-x", "-L", "-h", "-b", "-c", "-p", "-S", "-g", "-u", "-k",
+    "-O", "-G", "-N", "-a",
+];
+
 /// `find`: where it looks, what it deletes and writes. What it runs is a command of its own.
 pub(super) fn find(simple: &Simple, found: &mut Found<'_, '_>) {
-    const PLAIN: [&str; 35] = [
-        "-H",
-        "-L",
-        "-P",
-        "-not",
-        "-o",
-        "-or",
-        "-a",
-        "-and",
-        "-print",
-        "-print0",
-        "-empty",
-        "-prune",
-        "-ls",
-        "-depth",
-        "-xdev",
-        "-mount",
-        "-true",
-        "-false",
-        "-readable",
-        "-writable",
-        "-executable",
-        "-daystart",
-        "-follow",
-        "-nouser",
-        "-nogroup",
-        "-quit",
-        "-d",
-        "-E",
-        "-x",
-        "-X",
-        "-s",
-        "-noleaf",
-        "-O1",
-        "-O2",
-        "-O3",
-    ];
-    const VALUED: [&str; 34] = [
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-iwholename",
-        "-type",
-        "-xtype",
-        "-maxdepth",
-        "-mindepth",
-        "-size",
-        "-mtime",
-        "-mmin",
-        "-atime",
-        "-amin",
-        "-ctime",
-        "-cmin",
-        "-perm",
-        "-user",
-        "-group",
-        "-uid",
-        "-gid",
-        "-regex",
-        "-iregex",
-        "-regextype",
-        "-links",
-        "-inum",
-        "-fstype",
-        "-printf",
-        "-lname",
-        "-ilname",
-        "-used",
-        "-flags",
-        "-context",
-    ];
     let mut places: Vec<String> = Vec::new();
     let mut deletes = false;
     let mut started = false;
@@ -161,10 +169,6 @@ pub(super) fn test(simple: &Simple, found: &mut Found<'_, '_>) {
     if simple.open_ended || (!double && simple.arguments().iter().any(|word| word.several)) {
         return found.unknown("a word that is not known may be an operator");
     }
-    const FILES: [&str; 20] = [
-        "-f", "-d", "-e", "-s", "-r", "-w", "-x", "-L", "-h", "-b", "-c", "-p", "-S", "-g", "-u",
-        "-k", "-O", "-G", "-N", "-a",
-    ];
     let mut pairs = words.iter().zip(words.iter().skip(1));
     for (operator, file) in pairs.by_ref() {
         if FILES.contains(operator) && !matches!(*file, "]" | "]]") {
@@ -214,7 +218,6 @@ pub(super) fn sed(text: &str, found: &mut Found<'_, '_>) {
         while chars.next_if(|c| c.is_whitespace() || matches!(c, ';' | '}' | '{')).is_some() {}
         let Some(c) = chars.next() else { return };
         match c {
-            '0'..='9' | '$' | ',' | '!' | '~' | '+' => {}
             '/' | '\\' => {
                 let mark = if c == '\\' { chars.next().unwrap_or('/') } else { '/' };
                 if !skip(&mut chars, mark) {
@@ -222,7 +225,26 @@ pub(super) fn sed(text: &str, found: &mut Found<'_, '_>) {
                 }
                 while chars.next_if(|c| matches!(c, 'I' | 'M')).is_some() {}
             }
-            'p' | 'd' | 'q' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | 'D' | 'P' | '=' | 'l'
+            '0'..='9'
+            | '$'
+            | ','
+            | '!'
+            | '~'
+            | '+'
+            | 'p'
+            | 'd'
+            | 'q'
+            | 'n'
+            | 'N'
+            | 'g'
+            | 'G'
+            | 'h'
+            | 'H'
+            | 'x'
+            | 'D'
+            | 'P'
+            | '='
+            | 'l'
             | 'Q' => {}
             's' | 'y' => {
                 let Some(mark) = chars.next() else { break };

@@ -45,6 +45,7 @@ struct Named {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own in the table")]
 struct Draft {
     #[serde(default)]
     does: Vec<Kind>,
@@ -74,6 +75,7 @@ struct Draft {
 
 /// How a program's words are told apart.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own in the table")]
 pub(super) struct Entry {
     /// What it does whatever its words are.
     pub(super) does: Vec<Kind>,

@@ -113,7 +113,9 @@ fn with_parentheses(squeezed: &str) -> String {
     for part in parts {
         match part.split_once('{') {
             Some((name, body)) if !name.contains('(') => {
-                text.push_str(&format!("function{name}(){{{body}"));
+                for part in ["function", name, "(){", body] {
+                    text.push_str(part);
+                }
             }
             _ => {
                 text.push_str("function");

@@ -7,7 +7,7 @@ const MAX_WORDS: usize = 256;
 
 /// Replaces braces by the words they stand for; `None` if those are too many.
 pub(super) fn expand(word: Vec<Symbol>) -> Option<Vec<Vec<Symbol>>> {
-    if !word.iter().any(|symbol| is(symbol, '{')) {
+    if !word.iter().any(|symbol| is(*symbol, '{')) {
         return Some(vec![word]);
     }
     let mut done = Vec::new();
@@ -35,29 +35,29 @@ pub(super) fn expand(word: Vec<Symbol>) -> Option<Vec<Vec<Symbol>>> {
     Some(done)
 }
 
-fn is(symbol: &Symbol, c: char) -> bool {
-    *symbol == Symbol::Char(c, Kind::Bare)
+fn is(symbol: Symbol, c: char) -> bool {
+    symbol == Symbol::Char(c, Kind::Bare)
 }
 
 /// The first braces that stand for several words: what is before, the parts, what is after.
 type Split<'w> = (&'w [Symbol], Vec<Vec<Symbol>>, &'w [Symbol]);
 
 fn first(word: &[Symbol]) -> Option<Split<'_>> {
-    for (open, _) in word.iter().enumerate().filter(|(_, symbol)| is(symbol, '{')).take(64) {
+    for (open, _) in word.iter().enumerate().filter(|(_, symbol)| is(**symbol, '{')).take(64) {
         let inside = word.get(open + 1..)?;
         let mut depth = 0_usize;
         let mut commas = Vec::new();
         let mut close = None;
         for (at, symbol) in inside.iter().enumerate() {
-            if is(symbol, '{') {
+            if is(*symbol, '{') {
                 depth += 1;
-            } else if is(symbol, '}') {
+            } else if is(*symbol, '}') {
                 if depth == 0 {
                     close = Some(at);
                     break;
                 }
                 depth -= 1;
-            } else if depth == 0 && is(symbol, ',') {
+            } else if depth == 0 && is(*symbol, ',') {
                 commas.push(at);
             }
         }

@@ -36,6 +36,7 @@ pub(super) fn unwrap(simple: Simple, reader: &mut Reader<'_>) {
     reader.depth -= 1;
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm for each kind of program")]
 fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
     let Some(first) = simple.argv.first() else {
         for assignment in &simple.assignments {
@@ -67,7 +68,7 @@ fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
         reader.note("it can be read in more than one way");
         let assignments = simple.assignments.iter().cloned().chain([set]).collect();
         let argv = simple.arguments().to_vec();
-        return unwrap(Simple { argv, assignments, ..simple }, reader);
+        return unwrap(Simple { assignments, argv, ..simple }, reader);
     }
     let word = first.text.clone();
     let called = reader.state.functions.get(&word).cloned();
@@ -95,7 +96,12 @@ fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
     }
     let builtin = word == name;
     match name.as_str() {
-        "eval" if builtin => return evaluate(simple, reader),
+        "eval" => {
+            if !builtin {
+                reader.list(simple.clone());
+            }
+            return evaluate(&simple, reader);
+        }
         "source" | "." if builtin => return source(simple, reader),
         "trap" if builtin => return trap(simple, reader),
         "alias" if builtin => alias(&simple, reader),
@@ -108,11 +114,7 @@ fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
             both.dedup();
             simple.directories = Rc::new(both);
         }
-        "set" if builtin => {
-            if set_options(&simple, reader) {
-                return;
-            }
-        }
+        "set" if builtin && set_options(&simple, reader) => return,
         "shift" if builtin => reader.state.positional = None,
         "read" | "mapfile" | "readarray" | "getopts" | "let" | "export" | "declare" | "local"
         | "typeset" | "readonly" | "unset"
@@ -140,7 +142,7 @@ fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
             word.text.starts_with('-') && word.text != "-p" && word.text != "--"
         });
     let arguments = simple.arguments().iter().map(|word| word.text.as_str());
-    match table.find(&name, arguments) {
+    match table.find(&name, &arguments) {
         Some(wrapper) if !looks_up => through(wrapper, simple, &name, reader),
         _ => {
             embedded(table, &simple, &name, reader);
@@ -172,11 +174,13 @@ fn call(name: &str, function: &Function, simple: &Simple, reader: &mut Reader<'_
     if function.alias {
         let mut text = format!("{} ", function.body);
         for word in simple.arguments() {
-            text.push_str(&if word.is_known() && !word.several {
-                format!("'{}' ", word.text.replace('\'', "'\\''"))
+            if word.is_known() && !word.several {
+                text.push('\'');
+                text.push_str(&word.text.replace('\'', "'\''"));
+                text.push_str("' ");
             } else {
-                "$BANISTER_UNKNOWN ".to_owned()
-            });
+                text.push_str("$BANISTER_UNKNOWN ");
+            }
         }
         // Within its own text an alias is the program.
         let outer = Rc::clone(&reader.state.functions);
@@ -308,7 +312,7 @@ fn options(
                 Meaning::Flag => {}
                 Meaning::Valued => drop(words.pop_front()),
                 Meaning::Text(Some(text)) => {
-                    texts.push((text.replace(UNKNOWN, "$BANISTER_UNKNOWN"), option.is_known()))
+                    texts.push((text.replace(UNKNOWN, "$BANISTER_UNKNOWN"), option.is_known()));
                 }
                 Meaning::Text(None) => {
                     if let Some(word) = words.pop_front() {
@@ -400,9 +404,9 @@ fn shell(simple: Simple, name: &str, reader: &mut Reader<'_>) {
                 reader.note("a shell gets a text that is not known before it runs");
             }
             if trusted {
-                around(&simple, reader)
+                around(&simple, reader);
             } else {
-                reader.list(simple.clone())
+                reader.list(simple.clone());
             }
             let positional: Vec<Option<Rc<str>>> = words
                 .skip(1)
@@ -452,9 +456,9 @@ fn input(simple: Simple, name: &str, reader: &mut Reader<'_>) {
             let text = Rc::clone(text);
             let elsewhere = std::mem::replace(&mut reader.elsewhere, simple.elsewhere);
             if is_trusted(&simple) {
-                around(&simple, reader)
+                around(&simple, reader);
             } else {
-                reader.list(simple)
+                reader.list(simple);
             }
             let input = std::mem::replace(&mut reader.input, Input::Pipe);
             reader.apart(&format!("{name} from a text"), &text);
@@ -472,8 +476,8 @@ fn input(simple: Simple, name: &str, reader: &mut Reader<'_>) {
     }
 }
 
-fn evaluate(simple: Simple, reader: &mut Reader<'_>) {
-    around(&simple, reader);
+fn evaluate(simple: &Simple, reader: &mut Reader<'_>) {
+    around(simple, reader);
     reader.output = Output::Unknown;
     let words = simple.arguments();
     if words.iter().any(|word| !word.is_known() || word.glob) {

@@ -95,12 +95,13 @@ impl<'t> Scanner<'_, 't> {
     /// Reads nodes that stand without a gap as the words they become together.
     pub(super) fn joined(&mut self, nodes: &[Node<'t>], into: &mut Vec<Word>) {
         let symbols = self.symbols(nodes, Mode::Plain);
-        match braces::expand(symbols) {
-            Some(words) => words.iter().for_each(|word| split(word, into)),
-            None => {
-                self.notes.push("braces stand for too many words");
-                into.push(Word { text: UNKNOWN.to_string(), glob: false, several: true });
+        if let Some(words) = braces::expand(symbols) {
+            for word in &words {
+                split(word, into);
             }
+        } else {
+            self.notes.push("braces stand for too many words");
+            into.push(Word { text: UNKNOWN.to_string(), glob: false, several: true });
         }
     }
 
@@ -114,6 +115,7 @@ impl<'t> Scanner<'_, 't> {
         join(&self.symbols(&[node], Mode::Document))
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each character that means something")]
     fn symbols(&mut self, nodes: &[Node<'t>], mode: Mode) -> Vec<Symbol> {
         let mut out = Vec::new();
         let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return out };
@@ -277,9 +279,8 @@ impl<'t> Scanner<'_, 't> {
             return self.all_positional(kind, out);
         }
         let value = self.lookup(name, kind, out.is_empty());
-        let value = match self.operate(name, operation, value) {
-            Some(value) => value,
-            None => return out.push(Symbol::Unknown(kind)),
+        let Some(value) = self.operate(name, operation, value) else {
+            return out.push(Symbol::Unknown(kind));
         };
         if kind == Kind::Expanded && self.state.strange_splitting && name != "HOME" {
             return out.push(Symbol::Unknown(kind));

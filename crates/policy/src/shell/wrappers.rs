@@ -42,6 +42,7 @@ pub(crate) struct Table {
 /// How a wrapper's words are told apart.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own in the table")]
 pub(crate) struct Wrapper {
     names: Vec<String>,
     #[serde(default)]
@@ -140,7 +141,7 @@ impl Table {
     pub(super) fn find<'w>(
         &'static self,
         name: &str,
-        arguments: impl Iterator<Item = &'w str> + Clone,
+        arguments: &(impl Iterator<Item = &'w str> + Clone),
     ) -> Option<&'static Wrapper> {
         self.by_name.get(name)?.iter().filter_map(|at| self.wrappers.get(*at)).find(|wrapper| {
             let mut words = arguments.clone();
