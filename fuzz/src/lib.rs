@@ -26,7 +26,7 @@ pub mod frames;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("frame_sse", frames::sse),
     ("frame_ndjson", frames::ndjson),
     ("frame_length", frames::length),
@@ -38,6 +38,7 @@ pub const TARGETS: [Target; 13] = [
     ("agui_protobuf", agui_protobuf),
     ("agui_repair", agui_repair),
     ("hook_payload", hook_payload),
+    ("policy_parsers", policy_parsers),
     ("policy_shell", policy_shell),
     ("translate", translate),
 ];
@@ -154,7 +155,14 @@ fn gate(agent: &str, action: &Action) -> banister_events::activity::Gate {
     let (cwd, home) = (Some("/home/me/project"), Some("/home/me"));
     evaluate(
         &RULES,
-        &Request { agent, action, cwd, home, own: &["/home/me/.config/banister".into()], links: &[] },
+        &Request {
+            agent,
+            action,
+            cwd,
+            home,
+            own: &["/home/me/.config/banister".into()],
+            links: &[],
+        },
     )
 }
 
@@ -261,6 +269,45 @@ pub fn policy_shell(data: &[u8]) {
     if !text.ends_with('\\') {
         let after = format!("{text}\nrm -rf /");
         assert_ne!(verdict(&after), Decision::Allow, "{after:?}");
+    }
+}
+
+/// A simple command means the same words to this reader as to another one.
+///
+/// The other parser recurses on its input, so that only short texts go there.
+///
+/// # Panics
+///
+/// If both accept a text as one simple command and their words differ.
+pub fn policy_parsers(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let plain = |c: char| c.is_ascii_alphanumeric() || " ./_-'\"\\=:,+@%".contains(c);
+    // The other one removes every backslash in double quotes, which a shell does not.
+    let differs = text.contains('\\') && text.contains('"');
+    if text.len() > 256 || differs || !text.chars().all(plain) {
+        return;
+    }
+    let reading = shell::read(text);
+    let [simple] = reading.commands.as_slice() else { return };
+    if reading.opaque.is_some() || !simple.steps.is_empty() || !simple.assignments.is_empty() {
+        return;
+    }
+    let options = brush_parser::ParserOptions::default();
+    let Ok(tokens) = brush_parser::tokenize_str(text) else { return };
+    let words: Option<Vec<String>> = tokens
+        .iter()
+        .map(|token| match token {
+            brush_parser::Token::Word(word, _) => Some(brush_parser::unquote_str(word)),
+            brush_parser::Token::Operator(..) => None,
+        })
+        .collect();
+    let (Some(words), Ok(_)) = (words, brush_parser::parse_tokens(&tokens, &options)) else {
+        return;
+    };
+    let argv: Vec<&str> = simple.argv.iter().map(|word| word.text.as_str()).collect();
+    // Wrappers are seen through here and not there.
+    if argv.len() == words.len() {
+        assert_eq!(argv, words, "{text:?}");
     }
 }
 
