@@ -336,12 +336,12 @@ pub(crate) fn unread(error: Error) -> Gone {
 pub(crate) async fn blocking<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, banister_journal::Error> + Send + 'static,
 ) -> Result<T, Error> {
+    // As many as there are connections, and some that are about to: more would hold a thread and wait all the same.
+    static TURNS: Semaphore = Semaphore::const_new(READS);
     #[cfg(test)]
     if crate::simulation::is_running() {
         return Ok(read()?);
     }
-    // As many as there are connections, and some that are about to: more would hold a thread and wait all the same.
-    static TURNS: Semaphore = Semaphore::const_new(READS);
     let _turn = TURNS.acquire().await;
     match tokio::task::spawn_blocking(read).await {
         Ok(result) => Ok(result?),

@@ -115,7 +115,7 @@ fn pushed(
         client.push("/aep/v0.1/events", &lines.join("\n"))?;
     }
     let delivered = audience.settle()? - before;
-    let spent = cpu(gateway.pid())? - begun;
+    let spent = cpu(gateway.pid())?.saturating_sub(begun);
     let heard = audience.heard()?;
     let heard = heard.get(marks.pop().unwrap_or_default()..).unwrap_or_default();
     ensure!(delivered >= PUSHES * EVENTS * SUBSCRIBERS as u64, "{delivered} events were delivered");
@@ -178,7 +178,7 @@ impl Node {
             client.push("/", std::str::from_utf8(frames)?)?;
         }
         let delivered = audience.settle()?;
-        Ok(rate(delivered, cpu(self.child.id())? - begun))
+        Ok(rate(delivered, cpu(self.child.id())?.saturating_sub(begun)))
     }
 }
 
@@ -222,7 +222,9 @@ fn latency(gateway: &Gateway, request: &str) -> anyhow::Result<Runs> {
     let mut runs = Runs::default();
     let late = audience.late();
     ensure!(late.len() == FEW * (PER_SECOND * SECONDS) as usize, "{} were heard", late.len());
-    late.into_iter().for_each(|late| runs.add(late));
+    for late in late {
+        runs.add(late);
+    }
     Ok(runs)
 }
 

@@ -56,7 +56,7 @@ impl Load {
                 .into_iter()
                 .map(|(mut client, batches)| {
                     scope.spawn(move || {
-                        batches.iter().map(|batch| client.push(self.path, batch)).collect()
+                        batches.iter().try_for_each(|batch| client.push(self.path, batch))
                     })
                 })
                 .collect();
