@@ -113,19 +113,22 @@ pub(crate) fn sent(input: &Value) -> HashSet<&str> {
     messages.into_iter().flatten().filter_map(|message| message.get("id")?.as_str()).collect()
 }
 
-/// The silence of a run, which does not last: proxies cut what says nothing.
+/// The silence of a stream, which does not last: proxies cut what says nothing.
 pub(crate) struct Quiet {
     out: mpsc::Sender<Bytes>,
     /// Whether the stream has a way to say nothing.
     comments: bool,
     every: Duration,
-    pub(crate) until: Instant,
+    until: Instant,
 }
 
 impl Quiet {
     pub(crate) fn of(outlet: &Outlet, every: Duration) -> Self {
-        let out = outlet.sender().clone();
-        Self { out, comments: outlet.has_comments(), every, until: Instant::now() + every }
+        Self::new(outlet.sender().clone(), outlet.has_comments(), every)
+    }
+
+    pub(crate) fn new(out: mpsc::Sender<Bytes>, comments: bool, every: Duration) -> Self {
+        Self { out, comments, every, until: Instant::now() + every }
     }
 
     pub(crate) fn renew(&mut self) {
@@ -133,7 +136,7 @@ impl Quiet {
     }
 
     /// Says that the stream is there, if it has been silent for long enough.
-    pub(crate) async fn break_if_due(&mut self) -> Result<(), Gone> {
+    async fn break_if_due(&mut self) -> Result<(), Gone> {
         if Instant::now() < self.until {
             return Ok(());
         }

@@ -14,8 +14,8 @@ use banister_events::frame::sse;
 use banister_journal::Record;
 use bytes::Bytes;
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::Instant;
 
+use crate::attach::Quiet;
 use crate::{Error, Gateway};
 
 mod channel;
@@ -100,37 +100,6 @@ pub struct Terms {
 /// The subscriber is gone.
 #[derive(Debug)]
 pub(crate) struct Gone;
-
-/// The silence of a stream, which does not last: proxies cut what says nothing.
-struct Quiet<'a> {
-    out: &'a mpsc::Sender<Bytes>,
-    /// Whether the stream has a way to say nothing.
-    comments: bool,
-    until: Instant,
-}
-
-impl<'a> Quiet<'a> {
-    fn new(out: &'a mpsc::Sender<Bytes>, comments: bool) -> Self {
-        Self { out, comments, until: Instant::now() + KEEP_ALIVE }
-    }
-
-    fn renew(&mut self) {
-        self.until = Instant::now() + KEEP_ALIVE;
-    }
-
-    async fn break_if_due(&mut self) -> Result<(), Gone> {
-        if Instant::now() < self.until {
-            return Ok(());
-        }
-        self.renew();
-        if !self.comments {
-            return Ok(());
-        }
-        let mut frame = Vec::new();
-        sse::comment(&mut frame, "still here");
-        self.out.send(Bytes::from(frame)).await.map_err(|_| Gone)
-    }
-}
 
 impl Gateway {
     /// Streams AAEP or AEP events as SSE frames until the subscriber leaves.
@@ -261,7 +230,7 @@ impl Follower {
     /// Tells everything after a cursor: from the feed, or from the journal until the feed is reached.
     async fn go_on(&self, mut seen: Cursor) -> Result<(), Gone> {
         let mut bell = self.feed.bell();
-        let mut quiet = Quiet::new(&self.out, true);
+        let mut quiet = Quiet::new(self.out.clone(), true, KEEP_ALIVE);
         let mut behind: Option<(Rest, Channels)> = None;
         loop {
             bell.mark_unchanged();
@@ -301,17 +270,7 @@ impl Follower {
                     self.send(frames).await?;
                     seen = Cursor::whole(rest.position());
                 }
-                Next::Wait => {
-                    quiet.break_if_due().await?;
-                    tokio::select! {
-                        () = self.out.closed() => return Err(Gone),
-                        rung = tokio::time::timeout_at(quiet.until, bell.changed()) => {
-                            if matches!(rung, Ok(Err(_))) {
-                                return Err(Gone);
-                            }
-                        }
-                    }
-                }
+                Next::Wait => quiet.wait(&mut bell).await?,
                 Next::Failed => return Err(Gone),
             }
         }

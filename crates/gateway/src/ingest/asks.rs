@@ -1,7 +1,7 @@
 //! What is asked in events that are pushed comes to the desk, in the same commit as the event that asks.
 //!
 //! Its record stands before that event, and so does that of its end. What the agent says about the end is not believed:
-//! that somebody accepted it elsewhere withdraws it here, and whoever watches is told what ran without an answer of ours.
+//! that somebody accepted it elsewhere withdraws it here.
 //!
 //! Only sessions that ask are read: a session costs nothing here until the first event that may.
 
