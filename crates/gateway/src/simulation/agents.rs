@@ -75,9 +75,10 @@ impl Stream {
             let at = dice.below(events.len());
             events.remove(at);
         }
-        if dice.chance(5) {
+        if dice.chance(5)
+            && let Some(mut other) = events.first().cloned()
+        {
             // The same id for something else.
-            let mut other = events.first().cloned().unwrap_or_else(|| json!({}));
             other["simulated"] = json!(true);
             events.push(other);
         }
