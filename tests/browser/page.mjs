@@ -9,7 +9,7 @@ import { mkdirSync } from 'node:fs';
 import { request } from 'node:http';
 import path from 'node:path';
 
-import { require, start, step, target, until } from '../lib/gateway.mjs';
+import { require, start, step, target, until, within } from '../lib/gateway.mjs';
 
 const { chromium } = require('playwright-core');
 const { AxeBuilder } = require('@axe-core/playwright');
@@ -52,6 +52,11 @@ async function ask() {
   const said = ({ stdout, stderr }) =>
     stdout ? JSON.parse(stdout).hookSpecificOutput : { permissionDecision: `none: ${stderr}` };
   return { open, answer: answer.then(said) };
+}
+
+/** Closes a page or a browser. One that does not close hides nothing that was to be seen, and holds nobody up. */
+function done(opened) {
+  return within('a page to close', opened.close(), 10_000).catch(({ message }) => console.log(`  ${message}`));
 }
 
 async function stillOpen({ open }) {
@@ -109,7 +114,7 @@ async function reach() {
   assert.equal(await page.locator('form').count(), 0);
   await accessible(page, 'the sign-in page');
   await shoot(page, 'sign-in');
-  await stranger.close();
+  await done(stranger);
 
   step('a login link works once');
   const context = await browser.newContext();
@@ -120,7 +125,7 @@ async function reach() {
   const second = await browser.newContext();
   const again = await (await second.newPage()).goto(link);
   assert.equal(again.status(), 401);
-  await second.close();
+  await done(second);
   return context;
 }
 
@@ -141,7 +146,7 @@ async function keyboard(context) {
   await page.waitForURL('**/?notice=accepted');
   assert.equal((await asked.answer).permissionDecision, 'allow');
   await accessible(page, 'the inbox after an answer');
-  await page.close();
+  await done(page);
 
   step('Enter in the text field rejects, and the words reach the agent');
   const other = await ask();
@@ -154,7 +159,7 @@ async function keyboard(context) {
   const verdict = await other.answer;
   assert.equal(verdict.permissionDecision, 'deny');
   assert.match(verdict.permissionDecisionReason, /Use a branch\./);
-  await field.close();
+  await done(field);
 }
 
 async function withoutScripts(context) {
@@ -169,7 +174,7 @@ async function withoutScripts(context) {
   await page.click('button[value=accept]');
   await page.waitForURL('**/?notice=accepted');
   assert.equal((await asked.answer).permissionDecision, 'allow');
-  await plain.close();
+  await done(plain);
 }
 
 /** Posts a form to the gateway as something that is not our page would; gives the status. */
@@ -214,8 +219,9 @@ async function forged(context) {
     await stillOpen(asked);
   }
   await page.click('button[value=reject]');
+  await page.waitForURL('**/?notice=rejected');
   assert.equal((await asked.answer).permissionDecision, 'deny');
-  await page.close();
+  await done(page);
 }
 
 async function languages(context) {
@@ -237,7 +243,7 @@ async function languages(context) {
     await accessible(page, `a session in ${lang}`);
     await fits(page, `a session in ${lang} at 320 px`);
     await shoot(page, `session-${lang}`);
-    await page.close();
+    await done(page);
   }
   return asked;
 }
@@ -264,7 +270,7 @@ async function looks(context) {
       }
       await shoot(page, `inbox-${look}-${lang}`);
     }
-    await person.close();
+    await done(person);
   }
 }
 
@@ -294,6 +300,6 @@ try {
   console.error(`The gateway's files are in ${gateway.dir}; it said:\n${gateway.log()}`);
   process.exitCode = 1;
 } finally {
-  await browser.close();
+  await done(browser);
   await gateway.stop({ keep: failed });
 }
