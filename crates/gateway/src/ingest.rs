@@ -25,6 +25,7 @@ use tokio::sync::OwnedMutexGuard;
 use crate::deliver::blocking;
 use crate::desk::Desk;
 use crate::keep::Keeper;
+use crate::project::Body;
 use crate::{Error, Gateway};
 
 mod asks;
@@ -425,9 +426,11 @@ impl Plan {
             }
             let repaired = policy == Policy::Repair && breaks(&findings);
             let findings = kept(findings);
-            plan.hear(batch, item, facts);
+            let body = Body::from(item.bytes.as_ref());
+            plan.hear(batch, facts, &body);
             plan.slots.push(Some(index));
-            plan.entries.push(batch.entry(item, facts, &found(&findings, repaired), memory));
+            let found = found(&findings, repaired);
+            plan.entries.push(batch.entry((item, &body), facts, &found, memory));
             plan.tell(Status::Recorded, facts, None, findings);
             if let Some(receipt) = plan.receipts.last_mut() {
                 receipt.repaired = repaired;
@@ -443,12 +446,12 @@ impl Plan {
     }
 
     /// What an event asks is recorded before it.
-    fn hear(&mut self, batch: &Batch<'_>, item: &Item, facts: &Facts) {
+    fn hear(&mut self, batch: &Batch<'_>, facts: &Facts, body: &Body<'_>) {
         let Some(session) = facts.session() else { return };
         let Some(listener) = self.listeners.get_mut(session) else { return };
         let Batch { keeper, desk, source, now, .. } = *batch;
         let ears = Ears { desk, keeper, source, now };
-        let about = (session, &source.source(&facts.agent), item.bytes.as_ref());
+        let about = (session, &source.source(&facts.agent), body);
         let entries = self.sides.hear(ears, listener, about, self.entries.len());
         self.slots.extend(entries.iter().map(|_| None));
         self.entries.extend(entries);
@@ -517,7 +520,7 @@ impl Plan {
 impl Batch<'_> {
     fn entry(
         &self,
-        item: &Item,
+        (item, body): (&Item, &Body<'_>),
         facts: &Facts,
         findings: &Value,
         memory: Option<&mut Memory>,
@@ -527,9 +530,16 @@ impl Batch<'_> {
         let redacted = self.keeper.level(&draft.source.agent) == Level::Redacted;
         let part = redacted.then(|| memory.pieces.keep(self.source.protocol, &item.bytes));
         // What is not kept is not found either.
-        let kept = part.flatten().unwrap_or_else(|| item.bytes.clone());
-        let found = memory.hear(&kept, None, &draft);
-        self.keeper.part(draft, kept, found)
+        match part.flatten() {
+            Some(part) => {
+                let found = memory.hear(&part.as_ref().into(), None, &draft);
+                self.keeper.part(draft, part, found)
+            }
+            None => {
+                let found = memory.hear(body, None, &draft);
+                self.keeper.part(draft, item.bytes.clone(), found)
+            }
+        }
     }
 }
 

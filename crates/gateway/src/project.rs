@@ -18,7 +18,7 @@ use serde_json::Value;
 mod pushed;
 
 use crate::idle::IdleFact;
-pub(crate) use pushed::Pushed;
+pub(crate) use pushed::{Body, Pushed};
 
 /// The prefix of `source.protocol` for native hook payloads: `hook:AGENT:HOOK`.
 pub const HOOK: &str = "hook:";

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::checkpoint::{self, Cut};
+use crate::search;
 use crate::sqlite::{signed, unsigned};
 use crate::{Error, SigningKey};
 
@@ -202,14 +203,10 @@ impl Plan {
                 )?
                 .query_row((&session, signed(seq)), |row| Ok((row.get(0)?, row.get(1)?)))?;
             highest = highest.max(position);
-            for removal in [
-                "DELETE FROM passage WHERE session = ?1 AND seq <= ?2",
-                "DELETE FROM record WHERE session = ?1 AND seq <= ?2",
-            ] {
-                let removed =
-                    transaction.prepare_cached(removal)?.execute((&session, signed(seq)))?;
-                pruned.records += if removal.contains("record") { removed as u64 } else { 0 };
-            }
+            search::remove(transaction, (&session, seq), usize::MAX)?;
+            pruned.records += transaction
+                .prepare_cached("DELETE FROM record WHERE session = ?1 AND seq <= ?2")?
+                .execute((&session, signed(seq)))? as u64;
             transaction
                 .prepare_cached(
                     "UPDATE session SET first = coalesce(
@@ -245,13 +242,9 @@ pub(crate) fn forget(
     transaction: &Transaction<'_>,
     cuts: &BTreeMap<String, u64>,
 ) -> Result<bool, Error> {
-    let mut statement = transaction.prepare_cached(
-        "DELETE FROM passage WHERE id IN
-             (SELECT id FROM passage WHERE session = ?1 AND seq <= ?2 LIMIT ?3)",
-    )?;
     let mut left = PASSAGES;
     for (session, seq) in cuts {
-        let removed = statement.execute((session, signed(*seq), signed(left as u64)))?;
+        let removed = search::remove(transaction, (session, *seq), left)?;
         left = left.saturating_sub(removed);
         if left == 0 {
             return Ok(true);

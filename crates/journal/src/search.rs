@@ -390,29 +390,55 @@ fn parts(marked: &str) -> Vec<Part> {
     parts
 }
 
-/// Adds rows to the index. Their texts are split already.
+/// Adds rows to the index. Their texts are split already. The words come last, and in one go: whatever is written between
+/// them has the index write out what it holds.
 pub(crate) fn add(connection: &Connection, rows: &[Indexed]) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
+    let mut passage = connection.prepare_cached(
         "INSERT INTO passage (session, seq, time, agent, kind, title, text)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
+    let mut ids = Vec::with_capacity(rows.len());
     for row in rows {
         let Indexed { session, seq, time, agent, kind, title, text } = row;
-        statement.execute((session, signed(*seq), micros(*time), agent, kind, title, text))?;
+        let cells = (session, signed(*seq), micros(*time), agent, kind, title, text);
+        ids.push(passage.insert(cells)?);
+    }
+    let mut words = connection
+        .prepare_cached("INSERT INTO passage_words (rowid, title, text) VALUES (?1, ?2, ?3)")?;
+    for (id, Indexed { title, text, .. }) in ids.into_iter().zip(rows) {
+        words.execute((id, title, text))?;
     }
     Ok(())
 }
 
-/// Removes all rows at once. One by one, as the trigger does it, would take hours where there are millions.
+/// Removes what can be found of a session up to a record, at most so much of it. Gives how much that was.
+pub(crate) fn remove(
+    connection: &Connection,
+    (session, seq): (&str, u64),
+    most: usize,
+) -> rusqlite::Result<usize> {
+    let (seq, most) = (signed(seq), signed(most as u64));
+    connection
+        .prepare_cached(
+            "INSERT INTO passage_words (passage_words, rowid, title, text)
+             SELECT 'delete', id, title, text FROM passage WHERE session = ?1 AND seq <= ?2
+             ORDER BY seq, id LIMIT ?3",
+        )?
+        .execute((session, seq, most))?;
+    connection
+        .prepare_cached(
+            "DELETE FROM passage WHERE id IN
+                 (SELECT id FROM passage WHERE session = ?1 AND seq <= ?2 ORDER BY seq, id LIMIT ?3)",
+        )?
+        .execute((session, seq, most))
+}
+
+/// Removes all rows at once. One by one would take hours where there are millions.
 pub(crate) fn clear(connection: &Connection) -> Result<(), Error> {
-    let query = "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'passage_removed'";
-    let trigger: String = connection.query_row(query, [], |row| row.get(0))?;
-    connection.execute_batch(&format!(
-        "DROP TRIGGER passage_removed;
-         DELETE FROM passage;
-         INSERT INTO passage_words (passage_words) VALUES ('delete-all');
-         {trigger};"
-    ))?;
+    connection.execute_batch(
+        "DELETE FROM passage;
+         INSERT INTO passage_words (passage_words) VALUES ('delete-all');",
+    )?;
     Ok(())
 }
 

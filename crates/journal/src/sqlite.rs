@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::Error;
@@ -16,10 +17,11 @@ use crate::Error;
 const APPLICATION_ID: i64 = 0x424e_5354;
 
 /// In order; the layout's number is how many of them a file has seen.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../migrations/0001_record.sql"),
     include_str!("../migrations/0002_evidence.sql"),
     include_str!("../migrations/0003_beginnings.sql"),
+    include_str!("../migrations/0004_words_together.sql"),
 ];
 
 /// A file of an older layout up to this size is rewritten once, so that it can shrink later. A larger one keeps its
@@ -180,6 +182,8 @@ fn open(path: &Path, access: OpenFlags) -> Result<Connection, Error> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(32);
+    // A statement that is kept is not planned anew for what is bound to it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 

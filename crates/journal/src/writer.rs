@@ -193,18 +193,19 @@ impl Writer {
             heads: &mut self.heads,
             touched: HashMap::new(),
             position: self.position,
+            index: Vec::new(),
         };
         let mut outcomes = Vec::with_capacity(batches.len());
-        let mut indexed = false;
         for (batch, index) in batches {
             outcomes.push(group.append(batch)?);
-            indexed |= !index.is_empty();
-            search::add(&transaction, &index)?;
+            group.index.extend(index);
         }
-        let Group { touched, position, .. } = group;
+        let Group { touched, position, index, .. } = group;
         for span in touched.values() {
             span.store(&transaction)?;
         }
+        let indexed = !index.is_empty();
+        search::add(&transaction, &index)?;
         // A group of duplicates writes nothing, and a commit of nothing syncs nothing: yet what it
         // acknowledges may be one of those not yet synced.
         if durability == Durability::Synced && self.sync_due.is_some() {

@@ -25,6 +25,8 @@ use super::{fresh, merge, now, search, target};
 const BYTES: usize = 12 << 20;
 const AT_ONCE: [usize; 2] = [1, 4];
 const GOAL: f64 = 0.7;
+/// Where a passage has its title; its text comes next.
+const TITLE: usize = 6;
 /// As the journal has it.
 const SETTINGS: &str =
     "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
@@ -124,7 +126,11 @@ impl Rows {
         let (columns, insert, records) = table(&file, "record", "position")?;
         let session = columns.iter().position(|name| name == "session");
         let session = session.context("records have a session")?;
-        let (_, insert_passage, passages) = table(&file, "passage", "id")?;
+        let (columns, insert_passage, passages) = table(&file, "passage", "id")?;
+        ensure!(
+            columns.get(TITLE..) == Some(&["title".to_owned(), "text".to_owned()]),
+            "a passage ends with its text"
+        );
         let mut places = file.prepare(
             "SELECT record.position FROM passage JOIN record USING (session, seq) ORDER BY passage.id",
         )?;
@@ -160,10 +166,15 @@ impl Rows {
                 _ => i64::MAX,
             };
             let mut found = commit.prepare_cached(&self.insert_passage)?;
+            let mut texts = Vec::new();
             while let Some((_, passage)) = passages.next_if(|(position, _)| *position <= newest) {
                 found.execute(params_from_iter(passage))?;
+                texts.push(passage);
             }
             drop(found);
+            let mut words = commit.prepare_cached(
+                "INSERT INTO passage_words (rowid, title, text) VALUES (?1, ?2, ?3)",
+            )?;
             // Where each session stands now.
             for (session, record) in heads {
                 let cells = (record.first(), record.get(2), record.get(3));
@@ -176,6 +187,11 @@ impl Rows {
                     )?
                     .execute((session, cells.0, cells.1, cells.2))?;
             }
+            // Last, and together: whatever is written between words has the index write out what it holds.
+            for passage in texts {
+                words.execute((passage.first(), passage.get(TITLE), passage.get(TITLE + 1)))?;
+            }
+            drop(words);
             commit.commit()?;
         }
         Ok(began.elapsed())

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, StatusCode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::body::whole;
@@ -80,21 +80,37 @@ async fn push(
             .remedy("send it again; the gateway's log tells more")
             .retry_in(1)
     })?;
-    let results: Vec<Value> = receipts.iter().enumerate().map(row).collect();
-    Ok(Json(json!({ "schema": "banister.push/v1", "results": results })).into_response())
+    let results = receipts.iter().enumerate().map(Row::new).collect();
+    Ok(Json(Results { schema: "banister.push/v1", results }).into_response())
 }
 
-fn row((index, receipt): (usize, &Receipt)) -> Value {
-    let mut row = json!({
-        "index": index,
-        "status": receipt.status.name(),
-        "session": receipt.session,
-        "position": receipt.position,
-    });
-    if let (Some(row), false) = (row.as_object_mut(), receipt.findings.is_empty()) {
-        row.insert("findings".to_owned(), receipt.found());
+#[derive(Debug, Serialize)]
+struct Results<'a> {
+    schema: &'static str,
+    results: Vec<Row<'a>>,
+}
+
+/// What became of one event of a push.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    index: usize,
+    status: &'static str,
+    session: &'a str,
+    position: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    findings: Option<Value>,
+}
+
+impl<'a> Row<'a> {
+    fn new((index, receipt): (usize, &'a Receipt)) -> Self {
+        Self {
+            index,
+            status: receipt.status.name(),
+            session: &receipt.session,
+            position: receipt.position,
+            findings: (!receipt.findings.is_empty()).then(|| receipt.found()),
+        }
     }
-    row
 }
 
 #[derive(Debug, Deserialize)]

@@ -19,7 +19,7 @@ use super::lane::Lane;
 use super::{Item, Pusher};
 use crate::desk::{AskDraft, Claim, Desk, Expected, Opened};
 use crate::keep::Keeper;
-use crate::project::{Handoff, Pushed, Sender};
+use crate::project::{Body, Handoff, Pushed, Sender};
 use crate::{Error, Gateway};
 
 /// How many asks of one session may be open at once.
@@ -65,7 +65,8 @@ impl Gateway {
             let Some(newest) = records.last() else { break };
             seq = newest.seq;
             for record in records.iter().filter(|record| record.kind == Kind::Event) {
-                pushed.read(&record.body, None, &origin(session, record.time));
+                let body = Body::from(record.body.as_ref());
+                pushed.read(&body, None, &origin(session, record.time));
             }
         }
         let waiting = self.desk.inbox().into_iter().filter(|it| it.session == session);
@@ -107,7 +108,7 @@ impl Sides {
         &mut self,
         ears: Ears<'_>,
         listener: &mut Listener,
-        (session, source, body): (&str, &Source, &[u8]),
+        (session, source, body): (&str, &Source, &Body<'_>),
         at: usize,
     ) -> Vec<Entry> {
         let mut entries = Vec::new();

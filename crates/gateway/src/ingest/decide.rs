@@ -159,8 +159,9 @@ impl Gateway {
         } else {
             Durability::Synced
         };
-        let passages =
-            memory.as_mut().map(|memory| memory.hear(&item.bytes, gate.as_ref(), &draft));
+        let passages = memory
+            .as_mut()
+            .map(|memory| memory.hear(&item.bytes.as_ref().into(), gate.as_ref(), &draft));
         // Meanwhile the lane has no memory: whoever waits may go, and what is under way is recorded all the same.
         let (appended, ask) = self
             .record(self.keeper.message(draft, passages.unwrap_or_default()), ask, durability)

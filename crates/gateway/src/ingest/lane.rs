@@ -17,7 +17,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::asks::Listener;
 use super::pieces::Pieces;
 use crate::index::Index;
-use crate::project::Pushed;
+use crate::project::{Body, Pushed};
 use crate::{Error, Gateway};
 
 /// How many sessions are remembered.
@@ -76,7 +76,7 @@ impl Memory {
     /// What can be found now that this event is there.
     pub(super) fn hear(
         &mut self,
-        event: &[u8],
+        event: &Body<'_>,
         gate: Option<&Gate>,
         draft: &Draft,
     ) -> Vec<Passage> {
@@ -92,7 +92,9 @@ impl Memory {
     pub(super) fn can_tell(&self, event: &[u8], now: Timestamp) -> bool {
         let origin = Origin { session: "".into(), seq: self.seq + 1, time: now };
         let reader = self.reader.clone();
-        reader.is_some_and(|mut reader| !reader.message(event, None, None, &origin).is_empty())
+        reader.is_some_and(|mut reader| {
+            !reader.message(&event.into(), None, None, &origin).is_empty()
+        })
     }
 
     /// An event that is there already.

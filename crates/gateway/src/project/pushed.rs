@@ -4,6 +4,7 @@
 //! answer to an action that went through the gate is the desk's to tell: what an agent says about it is not told. Neither
 //! is what it says about its own asks: they are on the desk, with records of their own.
 
+use std::cell::OnceCell;
 use std::collections::{HashSet, VecDeque};
 
 use banister_events::activity::{Activity, Gate, Origin, What};
@@ -34,6 +35,25 @@ enum Reader {
     Aep(Box<aep::read::Reader>),
 }
 
+/// What is kept of one event. It is parsed once, however many read it.
+#[derive(Debug)]
+pub(crate) struct Body<'b> {
+    bytes: &'b [u8],
+    value: OnceCell<Option<Value>>,
+}
+
+impl<'b> From<&'b [u8]> for Body<'b> {
+    fn from(bytes: &'b [u8]) -> Self {
+        Self { bytes, value: OnceCell::new() }
+    }
+}
+
+impl Body<'_> {
+    fn value(&self) -> Option<&Value> {
+        self.value.get_or_init(|| serde_json::from_slice(self.bytes).ok()).as_ref()
+    }
+}
+
 impl Pushed {
     /// What reads records of a protocol, where that is one that events are pushed in.
     pub(crate) fn of(protocol: &str) -> Option<Self> {
@@ -48,13 +68,14 @@ impl Pushed {
     /// What everybody is told of the next record.
     pub(crate) fn told(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
         let gate = record.gate.as_ref().and_then(|gate| Gate::deserialize(gate).ok());
-        self.message(&record.body, gate.as_ref(), record.action.as_deref(), origin)
+        let body = Body::from(record.body.as_ref());
+        self.message(&body, gate.as_ref(), record.action.as_deref(), origin)
     }
 
     /// What everybody is told of what is kept of one event: the desk tells what is asked, and how that ended.
     pub(crate) fn message(
         &mut self,
-        body: &[u8],
+        body: &Body<'_>,
         gate: Option<&Gate>,
         action: Option<&str>,
         origin: &Origin,
@@ -79,36 +100,33 @@ impl Pushed {
     /// The activities of what is kept of one event. That may be several events: no door takes an array for an event.
     pub(crate) fn read(
         &mut self,
-        body: &[u8],
+        body: &Body<'_>,
         gate: Option<&Gate>,
         origin: &Origin,
     ) -> Vec<Activity> {
-        if body.first() != Some(&b'[') {
+        if body.bytes.first() != Some(&b'[') {
             return self.event(body, gate, origin);
         }
-        let events: Vec<Value> = serde_json::from_slice(body).unwrap_or_default();
-        let read = |event: Value| self.event(event.to_string().as_bytes(), gate, origin);
+        let events: Vec<Value> = serde_json::from_slice(body.bytes).unwrap_or_default();
+        let read = |event: Value| self.event(&event.to_string().as_bytes().into(), gate, origin);
         events.into_iter().flat_map(read).collect()
     }
 
-    fn event(&mut self, body: &[u8], gate: Option<&Gate>, origin: &Origin) -> Vec<Activity> {
+    fn event(&mut self, body: &Body<'_>, gate: Option<&Gate>, origin: &Origin) -> Vec<Activity> {
         match &mut self.reader {
             Reader::Agui(reader) => {
                 let (mut parser, mut told) = (Parser::default(), Vec::new());
-                if let Ok(document) = parser.parse(body) {
+                if let Ok(document) = parser.parse(body.bytes) {
                     reader.read(document.root(), origin, &mut told);
                 }
                 told
             }
-            Reader::Aaep(reader) => match serde_json::from_slice::<Value>(body) {
-                Ok(event) => reader.read(&event, origin),
-                Err(_) => Vec::new(),
-            },
+            Reader::Aaep(reader) => {
+                body.value().map(|event| reader.read(event, origin)).unwrap_or_default()
+            }
             Reader::Aep(reader) => {
-                let Ok(event) = serde_json::from_slice::<Value>(body) else {
-                    return Vec::new();
-                };
-                let mut told = reader.read(&event, gate, origin);
+                let Some(event) = body.value() else { return Vec::new() };
+                let mut told = reader.read(event, gate, origin);
                 let answers = event.as_object().is_some_and(aep::event::is_response);
                 if answers && told.iter().any(|activity| self.decided_here(activity)) {
                     told.clear();

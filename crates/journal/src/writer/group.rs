@@ -10,7 +10,7 @@ use crate::chain::{self, Kept, Link};
 use crate::heads::{Head, Heads};
 use crate::prepared::Prepared;
 use crate::record::{Appended, Record};
-use crate::search::{self, Indexed, Passage};
+use crate::search::{Indexed, Passage};
 use crate::sqlite::{signed, unsigned};
 use crate::{Error, read};
 
@@ -20,6 +20,8 @@ pub(super) struct Group<'a> {
     pub(super) heads: &'a mut Heads,
     pub(super) touched: HashMap<String, Span>,
     pub(super) position: u64,
+    /// What can be searched of it.
+    pub(super) index: Vec<Indexed>,
 }
 
 /// The first and the last record that a group added to a session.
@@ -151,7 +153,8 @@ impl Group<'_> {
             hash,
             captured,
         });
-        self.add_beside(&record, &salt, passages)?;
+        self.hold(&record, &salt)?;
+        self.index(&record, passages);
         if let Some(span) = self.touched.get_mut(&record.session) {
             span.last = Arc::clone(&record);
         } else {
@@ -161,31 +164,26 @@ impl Group<'_> {
         Ok(record)
     }
 
-    /// What is stored beside a record: the exact bytes that are held, and what can be searched.
-    fn add_beside(
-        &self,
-        record: &Record,
-        salt: &[u8; 32],
-        passages: Vec<Passage>,
-    ) -> rusqlite::Result<()> {
+    /// Stores the exact bytes that are held beside a record.
+    fn hold(&self, record: &Record, salt: &[u8; 32]) -> rusqlite::Result<()> {
         if let Some(exact) = &record.captured.exact {
             self.transaction
                 .prepare_cached("INSERT INTO held (position, salt, body) VALUES (?1, ?2, ?3)")?
                 .execute((signed(record.position), salt, exact.as_ref()))?;
         }
-        for Passage { kind, title, text } in passages {
-            let row = Indexed {
-                session: record.session.clone(),
-                seq: record.seq,
-                time: record.time,
-                agent: record.source.agent.clone(),
-                kind,
-                title,
-                text,
-            };
-            search::add(self.transaction, &[row])?;
-        }
         Ok(())
+    }
+
+    fn index(&mut self, record: &Record, passages: Vec<Passage>) {
+        self.index.extend(passages.into_iter().map(|Passage { kind, title, text }| Indexed {
+            session: record.session.clone(),
+            seq: record.seq,
+            time: record.time,
+            agent: record.source.agent.clone(),
+            kind,
+            title,
+            text,
+        }));
     }
 
     fn head(&mut self, session: &str) -> rusqlite::Result<Head> {

@@ -29,7 +29,7 @@ fn a_journal_of_the_first_layout_is_brought_up_and_nothing_in_it_changes() {
     assert_eq!((journal.head(), journal.pruned()), (12, 0));
     assert_eq!(journal.epoch(), "27dd040aee876cb306e8bd6065c8a32a");
     assert_eq!(number(&place, query), before);
-    assert_eq!(number(&place, "PRAGMA user_version"), 3);
+    assert_eq!(number(&place, "PRAGMA user_version"), 4);
     let report = Journal::verify(&place.path()).unwrap();
     assert!(report.is_clean() && (report.records, report.sessions) == (12, 3), "{report:?}");
 
@@ -81,14 +81,14 @@ fn a_step_that_fails_leaves_the_older_layout() {
 fn a_newer_layout_is_refused_by_writers_and_readers_and_left_as_it_is() {
     let place = Place::new();
     drop(place.open());
-    change(&place, "PRAGMA user_version = 4");
+    change(&place, "PRAGMA user_version = 5");
     let before = fs::read(place.path()).unwrap();
     for error in [
         Journal::open(&place.path()).unwrap_err(),
         Archive::open(&place.path()).unwrap_err(),
         Journal::verify(&place.path()).unwrap_err(),
     ] {
-        assert!(error.to_string().ends_with("has layout 4, this version knows layouts up to 3"));
+        assert!(error.to_string().ends_with("has layout 5, this version knows layouts up to 4"));
     }
     assert_eq!(fs::read(place.path()).unwrap(), before);
 }
