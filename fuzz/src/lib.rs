@@ -159,6 +159,7 @@ fn gate(agent: &str, action: &Action) -> banister_events::activity::Gate {
             agent,
             action,
             cwd,
+            project: None,
             home,
             own: &["/home/me/.config/banister".into()],
             links: &[],

@@ -288,6 +288,7 @@ impl Gateway {
                 agent: &read.mapping.agent,
                 action,
                 cwd: context.cwd.as_deref(),
+                project: None,
                 home: home.as_deref(),
                 own: &self.own,
                 links: &[],

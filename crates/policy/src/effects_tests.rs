@@ -22,6 +22,7 @@ fn effects(command: &str) -> Vec<String> {
         agent: "",
         action: &action,
         cwd: Some("/home/me/project"),
+        project: None,
         home: Some("/home/me"),
         own: &[],
         links: &[(PathBuf::from("/home/me/project/out"), PathBuf::from("/etc"))],
@@ -105,6 +106,7 @@ fn a_link_counts_under_all_its_names() {
                         agent: "",
                         action: &action,
                         cwd: Some("/home/me/project"),
+                        project: None,
                         home: Some("/home/me"),
                         own: &[],
                         links: &[

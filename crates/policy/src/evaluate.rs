@@ -1,7 +1,7 @@
 //! The verdict: floor, deny, ask, allow; nothing matched is ask.
 //!
-//! A text of several commands is as strict as its strictest command. Beside rules of the pack (`pack.…`), the user
-//! (`user.…`) and the floor (`floor.…`), a gate can name one of these:
+//! A text of several commands is as strict as its strictest command. Beside rules of a layer (`pack.…`, `org.…`, `user.…`,
+//! `project.…`, `grant.…`) and the floor (`floor.…`), a gate can name one of these:
 //!
 //! | rule | when |
 //! |---|---|
@@ -16,8 +16,10 @@ use banister_events::activity::{Action, Decision, Gate, Risk};
 
 use crate::effects::{Effect, Kind};
 use crate::floor;
+use crate::layers::Layer;
+use crate::pack::Asks;
 use crate::path::Names;
-use crate::rule::{Layer, Rule, Target};
+use crate::rule::{Rule, Target};
 use crate::rules::Rules;
 use crate::shell::{Assignment, Direction, Simple, wrappers};
 use crate::subject::Subject;
@@ -30,8 +32,10 @@ pub struct Request<'a> {
     pub agent: &'a str,
     /// What it wants to do.
     pub action: &'a Action,
-    /// Where it works: the project.
+    /// The directory it starts in.
     pub cwd: Option<&'a str>,
+    /// What it is free to work on; without one, the directory it starts in.
+    pub project: Option<&'a str>,
     /// The person's home.
     pub home: Option<&'a str>,
     /// Banister's own files and directories, absolute.
@@ -62,6 +66,7 @@ pub struct Request<'a> {
 ///         agent: "claude",
 ///         action: &action,
 ///         cwd: Some("/home/ada/orbit"),
+///         project: None,
 ///         home: Some("/home/ada"),
 ///         own: &[],
 ///         links: &[],
@@ -118,6 +123,10 @@ pub(crate) fn verdict(
     if let Some(reason) = opaque {
         gate.risk = Risk::High;
         gate.opaque = Some(reason);
+    }
+    if gate.decision == Decision::Ask && rules.asks() == Asks::Deny {
+        gate.decision = Decision::Deny;
+        gate.reason.push_str(" Nobody is there to be asked.");
     }
     gate
 }
@@ -202,7 +211,7 @@ fn setting(rules: &Rules, simple: &Simple) -> Option<Gate> {
     Some(ask("environment", &reason))
 }
 
-/// What a redirection writes. The pack's allow rules are for file tools, which show what they change: only the user's
+/// What a redirection writes. The pack's allow rules are for file tools, which show what they change: only somebody's
 /// own allow for that path lets the shell write it.
 fn writes(
     rules: &Rules,
@@ -220,7 +229,7 @@ fn writes(
         for directory in subject.places(at) {
             let path = subject.around.resolve(&redirect.target.text, directory);
             let gate = choose(rules.rules().iter(), readable, derived, |rule| {
-                let counts = rule.decision != Decision::Allow || rule.layer == Layer::User;
+                let counts = rule.decision != Decision::Allow || rule.layer != Layer::Pack;
                 (counts
                     && rule.speaks_of(subject, Class::Write)
                     && rule.matches_path(Some(&path), &subject.around))
@@ -268,16 +277,20 @@ fn choose<'r>(
         rules.filter_map(|rule| matches(rule).map(|words| (rule, words))).collect();
     let of =
         |decision: Decision| speaking.iter().filter(move |(rule, _)| rule.decision == decision);
-    let lifted = |ask: &Rule, words: usize| {
-        readable && of(Decision::Allow).any(|(rule, by)| rule.lifts(*by, ask, words))
+    let lifting = |ask: &Rule, words: usize| {
+        let mut allows = of(Decision::Allow).filter(|_| readable);
+        allows.find(|(rule, by)| rule.lifts(*by, ask, words)).map(|(rule, _)| *rule)
     };
     let denies = of(Decision::Deny).map(|(rule, _)| gate(rule, derived));
     let asks = of(Decision::Ask)
-        .filter(|(rule, words)| !lifted(rule, *words))
+        .filter(|(rule, words)| lifting(rule, *words).is_none())
         .map(|(rule, _)| gate(rule, derived));
     strictest(denies.chain(asks))
         .or_else(|| {
-            of(Decision::Allow).next().filter(|_| readable).map(|(rule, _)| gate(rule, derived))
+            // What lifted an ask is why it may run.
+            let lifting = of(Decision::Ask).find_map(|(rule, words)| lifting(rule, *words));
+            let first = || of(Decision::Allow).next().map(|(rule, _)| *rule);
+            lifting.or_else(first).filter(|_| readable).map(|rule| gate(rule, derived))
         })
         .unwrap_or_else(nothing_matched)
 }

@@ -95,6 +95,7 @@ pub struct Redirected {
 ///     agent: "claude",
 ///     action: &action,
 ///     cwd: Some("/home/ada/orbit"),
+///     project: None,
 ///     home: Some("/home/ada"),
 ///     own: &[],
 ///     links: &[],

@@ -101,7 +101,7 @@ fn files(subject: &Subject<'_>) -> Option<Fall> {
         || subject
             .mentions
             .iter()
-            .any(|mention| own(&subject.around.resolve(mention, &subject.around.project)));
+            .any(|mention| own(&subject.around.resolve(mention, &subject.start)));
     named.then_some(Fall::BanisterFiles)
 }
 
@@ -230,7 +230,7 @@ fn fed(simple: &Simple, argv: &[&str], subject: &Subject<'_>) -> Option<Fall> {
         .flat_map(Simple::arguments)
         .flat_map(|word| word.text.split_ascii_whitespace())
         .filter(|word| word.starts_with(['/', '~', '$']))
-        .find_map(|word| wipes(word, &subject.around.project, subject))
+        .find_map(|word| wipes(word, &subject.start, subject))
 }
 
 /// What is lost when everything a word names is deleted.

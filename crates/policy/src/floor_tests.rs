@@ -18,7 +18,8 @@ fn floor(command: &str, cwd: Option<&str>, home: Option<&str>) -> Option<String>
         rationale: None,
     };
     let own = [PathBuf::from("/srv/banister/data")];
-    let request = Request { agent: "", action: &action, cwd, home, own: &own, links: &[] };
+    let request =
+        Request { agent: "", action: &action, cwd, project: None, home, own: &own, links: &[] };
     check(&Subject::new(&Tools::load().unwrap(), &request)).map(|gate| gate.rule)
 }
 

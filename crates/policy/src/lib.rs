@@ -17,9 +17,12 @@
 pub mod effects;
 mod error;
 mod evaluate;
+mod examples;
 mod explain;
 mod floor;
 mod host;
+mod layers;
+mod pack;
 mod path;
 mod rule;
 mod rules;
@@ -27,7 +30,10 @@ pub mod shell;
 mod subject;
 mod tools;
 
-pub use error::Error;
+pub use error::{Error, Fault};
 pub use evaluate::{Request, evaluate};
+pub use examples::Tried;
 pub use explain::{Explained, Explanation, explain};
-pub use rules::Rules;
+pub use layers::{Layer, Layers, Source};
+pub use pack::{Pack, UnknownPack};
+pub use rules::{Described, Rules};

@@ -9,7 +9,7 @@ use crate::shell::UNKNOWN;
 /// Where an action happens.
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
-    /// The project: the directory the agent works in.
+    /// The project: what an agent is free to work on.
     pub(crate) project: Names,
     pub(crate) home: Names,
     /// Banister's own files and directories.
@@ -28,14 +28,23 @@ const UNKNOWN_DIRECTORY: [&str; 2] = ["\0unknown", "\0directory"];
 const UNKNOWN_HOME: [&str; 2] = ["\0unknown", "\0home"];
 
 impl Surroundings {
-    pub(crate) fn new(cwd: Option<&str>, home: Option<&str>, own: &[std::path::PathBuf]) -> Self {
+    pub(crate) fn new(
+        project: Option<&str>,
+        home: Option<&str>,
+        own: &[std::path::PathBuf],
+    ) -> Self {
         let home = absolute(home).unwrap_or_else(|| UNKNOWN_HOME.map(String::from).to_vec());
         Self {
-            project: absolute(cwd).unwrap_or_else(|| UNKNOWN_DIRECTORY.map(String::from).to_vec()),
+            project: Self::start(project),
             home,
             own: own.iter().filter_map(|path| absolute(path.to_str())).collect(),
             links: Vec::new(),
         }
+    }
+
+    /// The directory an action starts in, as far as it is known.
+    pub(crate) fn start(cwd: Option<&str>) -> Names {
+        absolute(cwd).unwrap_or_else(|| UNKNOWN_DIRECTORY.map(String::from).to_vec())
     }
 
     /// Adds links that are known. A target may be relative to where its link lies.

@@ -6,6 +6,7 @@
 
 mod draft;
 mod flags;
+mod place;
 
 use banister_events::activity::{Decision, Risk};
 pub(crate) use draft::{Draft, Example, ExampleKind, File, yaml};
@@ -13,29 +14,11 @@ use regex::Regex;
 
 use crate::effects::{Effect, Kind};
 use crate::host;
+use crate::layers::Layer;
 use crate::path::{Names, Pattern, Surroundings, is_unknown, pieces};
 use crate::shell::{Direction, FED_FILE, Simple, Word, trusted_program};
 use crate::subject::Subject;
 use crate::tools::Class;
-
-/// Whose rule it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layer {
-    /// The embedded pack.
-    Pack,
-    /// The user's file.
-    User,
-}
-
-impl Layer {
-    /// What its rules' ids start with.
-    pub(crate) fn prefix(self) -> &'static str {
-        match self {
-            Self::Pack => "pack",
-            Self::User => "user",
-        }
-    }
-}
 
 /// A rule, ready to match.
 #[derive(Debug)]
@@ -43,6 +26,10 @@ pub(crate) struct Rule {
     pub(crate) id: String,
     pub(crate) layer: Layer,
     pub(crate) decision: Decision,
+    /// The asks it lifts, by their ids.
+    pub(crate) lifts: Vec<String>,
+    /// Whether a person may lift this ask of the organisation.
+    pub(crate) liftable: bool,
     pub(crate) reason: String,
     pub(crate) safer: Option<String>,
     /// How much could go wrong; derived from what is done where the rule does not say.
@@ -212,7 +199,7 @@ impl Rule {
         }
     }
 
-    /// Whether this allow lifts that ask: it must be at least as narrow in each way the ask is.
+    /// Whether this allow lifts that ask: it must name it, and be at least as narrow in each way the ask is.
     pub(crate) fn lifts(&self, words: usize, ask: &Self, ask_words: usize) -> bool {
         let by_words = ask.argv.is_empty() || (!self.argv.is_empty() && words >= ask_words);
         let by_path = ask.paths.is_empty() || !self.paths.is_empty();
@@ -223,8 +210,8 @@ impl Rule {
             || by_name
             || !self.servers.is_empty()
             || !self.hosts.is_empty();
-        self.layer == Layer::User
-            && ask.layer == Layer::Pack
+        self.lifts.contains(&ask.id)
+            && self.layer.may_lift(ask.layer, ask.liftable)
             && narrow
             && by_words
             && by_path

@@ -1,48 +1,166 @@
-//! Rule sets: loading them, and trying every rule on its own examples before it counts.
+//! Rule sets: loading them, layer by layer, and trying the person's rules on their own examples before they count.
+//!
+//! The embedded rules are tried by this crate's tests, not at every start.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::fmt;
 use std::sync::Arc;
 
-use banister_events::activity::{Action, ActionKind, Decision};
-use serde_json::json;
+use banister_events::activity::{Decision, Risk};
+use banister_events::text::nearest;
 use sha2::{Digest, Sha256};
 
 use crate::effects;
 use crate::error::Error;
-use crate::evaluate::{Request, matches_alone};
-use crate::rule::{Draft, Example, ExampleKind, File, Layer, Rule};
+use crate::layers::{Layer, Layers, Source};
+use crate::pack::{Asks, Pack};
+use crate::rule::{Draft, File, Rule};
 use crate::shell::wrappers;
-use crate::subject::Subject;
 use crate::tools::{self, Tools};
 
-const PACK: &str = include_str!("../packs/default.yaml");
-const PACK_NAME: &str = "packs/default.yaml";
-
 /// Rules, ready to decide. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Rules(Arc<Set>);
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules")
+            .field("pack", &self.0.pack)
+            .field("rules", &self.0.rules.len())
+            .field("hash", &self.0.hash)
+            .finish_non_exhaustive()
+    }
+}
 
 #[derive(Debug)]
 struct Set {
     rules: Vec<Rule>,
+    /// Where each rule comes from, in the same order.
+    origins: Vec<Origin>,
     /// The rules that can speak about a program, by its name, and those that can speak about any.
     by_program: HashMap<String, Vec<usize>>,
     about_any: Vec<usize>,
     environment: Vec<String>,
     tools: Tools,
+    pack: Pack,
+    asks: Asks,
     hash: String,
 }
 
+/// A rule as it was written, and in which file.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) name: String,
+    pub(crate) draft: Draft,
+}
+
+/// What a rule says, for lists of rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described<'r> {
+    /// Its id, with the layer in front.
+    pub id: &'r str,
+    /// Whose it is.
+    pub layer: Layer,
+    /// What it answers.
+    pub decision: Decision,
+    /// Why.
+    pub reason: &'r str,
+    /// What would be safer.
+    pub safer: Option<&'r str>,
+    /// How much could go wrong; derived from what is done where the rule does not say.
+    pub risk: Option<Risk>,
+    /// Whether it cannot be undone; `None` where the rule does not say.
+    pub irreversible: Option<bool>,
+    /// The asks it lifts.
+    pub lifts: &'r [String],
+    /// The file it is in.
+    pub file: &'r str,
+    /// The line of its id, from 1.
+    pub line: u64,
+    /// What it must match.
+    pub matching: Vec<String>,
+    /// What it must not match.
+    pub not_matching: Vec<String>,
+}
+
 impl Rules {
-    /// Loads the embedded pack, `packs/default.yaml`. The floor always counts.
+    /// Loads the pack `default`. The floor always counts.
     pub fn builtin() -> Result<Self, Error> {
-        Self::load(&[(Layer::Pack, PACK_NAME, PACK)])
+        Self::load(&Layers::default())
     }
 
-    /// Loads the embedded pack and the user's rules; `name` is for messages.
+    /// Loads the pack `default` and the user's rules; `name` is for messages.
     pub fn with_user(name: &str, yaml: &str) -> Result<Self, Error> {
-        Self::load(&[(Layer::User, name, yaml), (Layer::Pack, PACK_NAME, PACK)])
+        let user = Some(Source { name, text: yaml });
+        Self::load(&Layers { user, ..Layers::default() })
+    }
+
+    /// Loads all layers, and tries the rules of every layer but the pack on their own examples.
+    ///
+    /// The strictest rule wins: deny, ask, allow; nothing matched is ask. An allow lifts an ask only if it names it under
+    /// `lifts` and is at least as narrow. It never lifts a deny, the floor, an opaque reading or an ask of the project, and an ask of
+    /// the organisation only if that is `liftable`.
+    ///
+    /// ```
+    /// use banister_policy::{Layers, Pack, Rules, Source};
+    ///
+    /// let project = Source {
+    ///     name: ".banister.yaml",
+    ///     text: "schema: banister.policy/v1
+    /// rules:
+    ///   - id: migrate
+    ///     decision: allow
+    ///     argv: [[make, migrate]]
+    ///     reason: Nothing can go wrong.
+    /// ",
+    /// };
+    /// let layers = Layers { pack: Pack::Strict, project: Some(project), ..Layers::default() };
+    /// assert_eq!(
+    ///     Rules::load(&layers).unwrap_err().to_string(),
+    ///     ".banister.yaml:4:5: rule `migrate`: the rules of a project can only ask and deny; \
+    ///      move what it allows to your own rules"
+    /// );
+    /// ```
+    pub fn load(layers: &Layers<'_>) -> Result<Self, Error> {
+        let rules = Self::compile(layers)?;
+        match rules.first_failure() {
+            Some(error) => Err(error),
+            None => Ok(rules),
+        }
+    }
+
+    /// Loads all layers without trying a rule: for tools that report on every example
+    /// ([`try_examples`](Self::try_examples)).
+    pub fn compile(layers: &Layers<'_>) -> Result<Self, Error> {
+        let pack = layers.pack.read()?;
+        let mut set = Set {
+            rules: Vec::new(),
+            origins: Vec::new(),
+            by_program: HashMap::new(),
+            about_any: Vec::new(),
+            environment: Vec::new(),
+            tools: Tools::load()?,
+            pack: layers.pack,
+            asks: pack.asks,
+            hash: hash(layers),
+        };
+        for (layer, Source { name, text }) in layers.files() {
+            let file = File::parse(name, text)?;
+            file.check(layer, name, text)?;
+            for draft in file.rules {
+                set.add(draft.compile(name, text, layer)?, name, draft);
+            }
+            set.environment.extend(file.environment);
+        }
+        for (name, draft) in pack.drafts {
+            set.add(draft.compile(name, "", Layer::Pack)?, name, draft);
+        }
+        set.environment.extend(pack.environment);
+        wrappers::table()?;
+        effects::table()?;
+        set.check_lifts()?;
+        set.index();
+        Ok(Self(Arc::new(set)))
     }
 
     /// The SHA-256 of all rule texts, in hex: which rules decided.
@@ -50,8 +168,39 @@ impl Rules {
         &self.0.hash
     }
 
+    /// The pack they start with.
+    pub fn pack(&self) -> Pack {
+        self.0.pack
+    }
+
+    /// Every rule, the more personal layers first.
+    pub fn describe(&self) -> impl Iterator<Item = Described<'_>> {
+        self.with_origins().map(|(rule, Origin { name, draft })| Described {
+            id: &rule.id,
+            layer: rule.layer,
+            decision: rule.decision,
+            reason: &rule.reason,
+            safer: rule.safer.as_deref(),
+            risk: rule.risk,
+            irreversible: rule.irreversible,
+            lifts: &rule.lifts,
+            file: name,
+            line: draft.id.referenced.line(),
+            matching: draft.matching.iter().map(|example| example.value.to_string()).collect(),
+            not_matching: draft
+                .not_matching
+                .iter()
+                .map(|example| example.value.to_string())
+                .collect(),
+        })
+    }
+
     pub(crate) fn rules(&self) -> &[Rule] {
         &self.0.rules
+    }
+
+    pub(crate) fn with_origins(&self) -> impl Iterator<Item = (&Rule, &Origin)> {
+        self.0.rules.iter().zip(&self.0.origins)
     }
 
     /// The rules that can speak about a program, in their order.
@@ -64,110 +213,75 @@ impl Rules {
         &self.0.tools
     }
 
+    pub(crate) fn asks(&self) -> Asks {
+        self.0.asks
+    }
+
     /// Whether setting a variable changes nothing an allow rule relies on.
     pub(crate) fn is_harmless(&self, variable: &str) -> bool {
         self.0.environment.iter().any(|name| name == variable)
     }
+}
 
-    fn load(sources: &[(Layer, &str, &str)]) -> Result<Self, Error> {
-        let mut set = Set {
-            rules: Vec::new(),
-            by_program: HashMap::new(),
-            about_any: Vec::new(),
-            environment: Vec::new(),
-            tools: Tools::load()?,
-            hash: hash(
-                sources
-                    .iter()
-                    .map(|(_, _, text)| *text)
-                    .chain([tools::TEXT, wrappers::TEXT])
-                    .chain(effects::TEXTS.map(|(_, text)| text)),
-            ),
-        };
-        let mut drafts = Vec::new();
-        for (layer, name, text) in sources {
-            let file = File::parse(name, text)?;
-            for draft in &file.rules {
-                set.rules.push(draft.compile(name, *layer)?);
-            }
-            set.environment.extend(file.environment);
-            drafts.extend(file.rules.into_iter().map(|draft| (*name, draft)));
-        }
-        wrappers::table()?;
-        effects::table()?;
-        set.index();
-        let rules = Self(Arc::new(set));
-        for (rule, (name, draft)) in rules.rules().iter().zip(&drafts) {
-            rules.try_examples(rule, name, draft)?;
-        }
-        Ok(rules)
+impl Set {
+    fn add(&mut self, rule: Rule, name: &str, draft: Draft) {
+        self.rules.push(rule);
+        self.origins.push(Origin { name: name.to_owned(), draft });
     }
 
-    fn try_examples(&self, rule: &Rule, name: &str, draft: &Draft) -> Result<(), Error> {
-        let matching = draft.matching.iter().map(|example| (example, true));
-        let not_matching = draft.not_matching.iter().map(|example| (example, false));
-        for (example, should_match) in matching.chain(not_matching) {
-            if self.example_matches(rule, draft, &example.value) != should_match {
-                return Err(Error::Example {
-                    name: name.to_owned(),
-                    line: example.referenced.line(),
-                    column: example.referenced.column(),
-                    rule: draft.id.value.clone(),
-                    example: example.value.to_string(),
-                    should_match,
-                });
-            }
+    /// Refuses names of asks that are not there or cannot be lifted.
+    fn check_lifts(&self) -> Result<(), Error> {
+        // Grants are written by the desk: what they named may have gone since, and then they lift nothing.
+        let naming = self
+            .rules
+            .iter()
+            .zip(&self.origins)
+            .filter(|(rule, _)| !rule.lifts.is_empty() && rule.layer != Layer::Grant);
+        let mut known: Option<Vec<String>> = None;
+        for (rule, Origin { name, draft }) in naming {
+            let known = match &known {
+                Some(known) => known,
+                // A name that only another pack has is right as well: people change packs.
+                None => known.insert(Pack::known_ids()?),
+            };
+            draft.check_lifts(name, |id| self.refuse_lift(rule, id, known))?;
         }
         Ok(())
     }
 
-    /// Tries a rule on an example, as if an agent worked in `/home/me/project`.
-    fn example_matches(&self, rule: &Rule, draft: &Draft, example: &Example) -> bool {
-        let (action, agent) = match example {
-            Example::Text(text) => {
-                let (tool, kind) = draft.example_tool();
-                let action = match kind {
-                    ExampleKind::Command => action("Bash", None, &json!({ "command": text })),
-                    ExampleKind::Path => {
-                        action(self.native(tool), None, &json!({ "file_path": text }))
-                    }
-                    ExampleKind::Tool => action(text, None, &json!({})),
-                };
-                (action, None)
+    /// Why a rule cannot lift what is called `id`, and what to do about it.
+    fn refuse_lift(
+        &self,
+        rule: &Rule,
+        id: &str,
+        packs: &[String],
+    ) -> Option<(String, Option<String>)> {
+        let Some(named) = self.rules.iter().find(|rule| rule.id == id) else {
+            if packs.iter().any(|known| known == id) {
+                return None;
             }
-            Example::Call { tool, path, command, server, agent } => {
-                let mut input = serde_json::Map::new();
-                for (key, value) in [("file_path", path), ("command", command)] {
-                    if let Some(value) = value {
-                        input.insert(key.to_owned(), json!(value));
-                    }
-                }
-                (action(self.native(tool), server.clone(), &input.into()), agent.clone())
-            }
+            let ids = self.rules.iter().map(|rule| rule.id.as_str());
+            let meant = nearest(id, ids.chain(packs.iter().map(String::as_str)));
+            return Some((
+                format!("there is no rule `{id}`"),
+                meant.map(|id| format!("did you mean `{id}`?")),
+            ));
         };
-        let request = Request {
-            agent: agent.as_deref().unwrap_or("claude"),
-            action: &action,
-            cwd: Some("/home/me/project"),
-            home: Some("/home/me"),
-            own: &[PathBuf::from("/home/me/.config/banister")],
-            links: &[],
-        };
-        let subject = Subject::new(self.tools(), &request);
-        if rule.decision == Decision::Allow {
-            matches_alone(self, rule, &subject)
-        } else {
-            crate::evaluate::matches_any(rule, &subject)
+        if named.decision == Decision::Ask && rule.layer.may_lift(named.layer, named.liftable) {
+            return None;
         }
+        let why = match (named.decision, named.layer) {
+            // Another pack may ask where this one denies.
+            (Decision::Deny, Layer::Pack) => return None,
+            (Decision::Ask, Layer::Org) => "belongs to the organisation and is not `liftable`",
+            (Decision::Ask, Layer::Project) => "belongs to the project, and nothing lifts that",
+            (Decision::Ask, _) => "belongs to another layer, which this one cannot lift",
+            (Decision::Deny, _) => "denies, and nothing lifts that",
+            _ => "does not ask",
+        };
+        Some((format!("`{id}` {why}"), Some("leave it out".to_owned())))
     }
 
-    /// A native name for a class, or the name itself.
-    fn native<'n>(&'n self, tool: &'n str) -> &'n str {
-        self.tools().example_name(tool).unwrap_or(tool)
-    }
-}
-
-impl Set {
     fn index(&mut self) {
         let programs: Vec<Option<Vec<&str>>> = self.rules.iter().map(Rule::programs).collect();
         let mut by_program: HashMap<String, Vec<usize>> = HashMap::new();
@@ -197,25 +311,20 @@ impl Set {
     }
 }
 
-fn action(tool: &str, server: Option<String>, input: &serde_json::Value) -> Action {
-    Action {
-        id: String::new(),
-        kind: ActionKind::Tool,
-        tool: tool.to_owned(),
-        server,
-        original_name: None,
-        input: Some(input.clone()),
-        rationale: None,
-    }
-}
-
-fn hash<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+fn hash(layers: &Layers<'_>) -> String {
     let mut hasher = Sha256::new();
-    // The floor is code: its rules change with the version.
-    for text in texts.chain([env!("CARGO_PKG_VERSION")]) {
+    let mut take = |text: &str| {
         hasher.update((text.len() as u64).to_be_bytes());
         hasher.update(text);
+    };
+    for (layer, source) in layers.files() {
+        take(layer.prefix());
+        take(source.text);
     }
+    layers.pack.texts().for_each(&mut take);
+    effects::TEXTS.map(|(_, text)| text).into_iter().for_each(&mut take);
+    // The floor is code: its rules change with the version.
+    [tools::TEXT, wrappers::TEXT, env!("CARGO_PKG_VERSION")].into_iter().for_each(take);
     let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
     let bytes = hasher.finalize();
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()

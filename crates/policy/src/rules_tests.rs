@@ -1,9 +1,13 @@
-use banister_events::activity::Gate;
+use banister_events::activity::{Decision, Gate};
+use serde_json::json;
 
 use super::*;
+use crate::evaluate::Request;
+use crate::examples::{Tried, action};
+use crate::rule::{Example, ExampleKind};
 
-fn pack() -> Vec<Draft> {
-    File::parse(PACK_NAME, PACK).unwrap().rules
+fn packs() -> impl Iterator<Item = Rules> {
+    Pack::ALL.into_iter().map(|pack| Rules::load(&Layers { pack, ..Layers::default() }).unwrap())
 }
 
 fn evaluate(rules: &Rules, command: &str) -> Gate {
@@ -14,6 +18,7 @@ fn evaluate(rules: &Rules, command: &str) -> Gate {
             agent: "claude",
             action: &action,
             cwd: Some("/home/me/project"),
+            project: None,
             home: Some("/home/me"),
             own: &[],
             links: &[],
@@ -22,32 +27,41 @@ fn evaluate(rules: &Rules, command: &str) -> Gate {
 }
 
 #[test]
-fn every_rule_of_the_pack_has_examples_both_ways() {
-    Rules::builtin().unwrap();
-    let pack = pack();
-    assert!(pack.len() >= 40);
-    for draft in pack {
-        assert!(!draft.matching.is_empty() && !draft.not_matching.is_empty(), "{}", draft.id.value);
+fn every_rule_of_a_pack_has_examples_both_ways_that_hold() {
+    for rules in packs() {
+        assert!(rules.rules().len() >= 40);
+        for rule in rules.describe() {
+            assert!(!rule.matching.is_empty() && !rule.not_matching.is_empty(), "{}", rule.id);
+        }
+        let failed: Vec<Tried> = rules.try_examples().filter(|tried| !tried.holds()).collect();
+        assert!(failed.is_empty(), "{}: {failed:#?}", rules.pack());
     }
 }
 
 #[test]
-fn an_example_of_the_pack_gets_at_least_its_own_decision() {
-    let rules = Rules::builtin().unwrap();
-    for (draft, rule) in pack().iter().zip(rules.rules()) {
-        if draft.example_tool().1 != ExampleKind::Command {
-            continue;
-        }
-        for example in &draft.matching {
-            let Example::Text(command) = &example.value else {
+fn an_example_of_a_pack_gets_at_least_its_own_decision() {
+    for rules in packs() {
+        for (rule, Origin { draft, .. }) in rules.with_origins() {
+            if draft.example_tool().1 != ExampleKind::Command {
                 continue;
-            };
-            let gate = evaluate(&rules, command);
-            // What another rule asks or denies is asked or denied, but an allow must be worth something.
-            if rule.decision == Decision::Allow {
-                assert_eq!(gate.decision, Decision::Allow, "{command} is stopped by {}", gate.rule);
-            } else {
-                assert!(gate.decision >= rule.decision, "{command} passes by {}", gate.rule);
+            }
+            for example in &draft.matching {
+                let Example::Text(command) = &example.value else {
+                    continue;
+                };
+                let gate = evaluate(&rules, command);
+                // What another rule asks or denies is asked or denied, but an allow must be worth something.
+                if rule.decision == Decision::Allow {
+                    assert_eq!(
+                        gate.decision,
+                        Decision::Allow,
+                        "{command} is stopped by {} in {}",
+                        gate.rule,
+                        rules.pack()
+                    );
+                } else {
+                    assert!(gate.decision >= rule.decision, "{command} passes by {}", gate.rule);
+                }
             }
         }
     }
@@ -55,10 +69,31 @@ fn an_example_of_the_pack_gets_at_least_its_own_decision() {
 
 #[test]
 fn reasons_are_sentences() {
-    for rule in Rules::builtin().unwrap().rules() {
-        assert!(rule.reason.ends_with('.'), "{}: {}", rule.id, rule.reason);
-        assert!(rule.reason.chars().next().is_some_and(char::is_uppercase), "{}", rule.id);
+    for rule in packs().flat_map(|rules| {
+        rules.0.rules.iter().map(|rule| (rule.id.clone(), rule.reason.clone())).collect::<Vec<_>>()
+    }) {
+        assert!(rule.1.ends_with('.'), "{rule:?}");
+        assert!(rule.1.chars().next().is_some_and(char::is_uppercase), "{rule:?}");
     }
+}
+
+#[test]
+fn ids_are_distinct_across_the_rule_files() {
+    let ids = Pack::known_ids().unwrap();
+    let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len());
+}
+
+#[test]
+fn a_pack_is_found_by_its_name() {
+    for pack in Pack::ALL {
+        assert_eq!(pack.to_string().parse(), Ok(pack));
+        assert!(pack.summary().unwrap().ends_with('.'));
+    }
+    assert_eq!(
+        "lax".parse::<Pack>().unwrap_err().to_string(),
+        "there is no pack `lax`, there are `default`, `strict`, `permissive` and `ci`"
+    );
 }
 
 #[test]
@@ -70,4 +105,10 @@ fn the_hash_names_the_rules() {
     let other = Rules::with_user("mine", "schema: banister.policy/v1\nrules: []\n# x\n").unwrap();
     assert_ne!(builtin.hash(), user.hash());
     assert_ne!(user.hash(), other.hash());
+    let source = Some(Source { name: "mine", text: "schema: banister.policy/v1\nrules: []\n" });
+    let org = Rules::load(&Layers { org: source, ..Layers::default() }).unwrap();
+    assert_ne!(user.hash(), org.hash());
+    let hashes: std::collections::BTreeSet<String> =
+        packs().map(|rules| rules.hash().to_owned()).collect();
+    assert_eq!(hashes.len(), Pack::ALL.len());
 }

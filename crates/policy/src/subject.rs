@@ -39,7 +39,7 @@ pub(crate) struct Subject<'a> {
     /// The shell texts themselves.
     pub(crate) texts: Vec<&'a str>,
     /// Where the action starts.
-    start: Names,
+    pub(crate) start: Names,
     /// Every directory a command may run in: that of the action, and those it changes to.
     pub(crate) directories: Vec<Names>,
     /// The directories of each command, in the order of the reading.
@@ -61,14 +61,15 @@ pub(crate) struct Subject<'a> {
 impl<'a> Subject<'a> {
     pub(crate) fn new(tools: &Tools, request: &Request<'a>) -> Self {
         let action = request.action;
+        let project = request.project.or(request.cwd);
         let around =
-            Surroundings::new(request.cwd, request.home, request.own).with_links(request.links);
+            Surroundings::new(project, request.home, request.own).with_links(request.links);
         let mut subject = Self {
             agent: request.agent,
             tool: &action.tool,
             server: action.server.as_deref(),
             class: class(tools, action),
-            start: around.project.clone(),
+            start: Surroundings::start(request.cwd),
             directories: Vec::new(),
             places: Vec::new(),
             around,
@@ -161,7 +162,7 @@ impl<'a> Subject<'a> {
                 Value::String(directory) if directory.is_empty() => {}
                 Value::Null => {}
                 Value::String(directory) => {
-                    self.start = self.around.resolve(directory, &self.around.project);
+                    self.start = self.around.resolve(directory, &self.start);
                 }
                 _ => self.note("its directory is not a text"),
             }
@@ -258,7 +259,7 @@ impl<'a> Subject<'a> {
             if tools.arguments.path.iter().any(|name| name == key) {
                 self.take_path(text);
             } else if *key == "pattern" && tools.is_globbing(self.tool) {
-                let path = self.around.resolve(text, &self.around.project);
+                let path = self.around.resolve(text, &self.start);
                 if !self.around.in_project(&path) {
                     self.paths.push(path);
                 }
@@ -267,12 +268,12 @@ impl<'a> Subject<'a> {
             }
         }
         if self.class == Class::Search && self.paths.is_empty() {
-            self.paths.push(self.around.project.clone());
+            self.paths.push(self.start.clone());
         }
     }
 
     fn take_path(&mut self, text: &str) {
-        self.paths.push(self.around.resolve(text, &self.around.project));
+        self.paths.push(self.around.resolve(text, &self.start));
     }
 
     /// The files of a patch in the form `apply_patch` takes.

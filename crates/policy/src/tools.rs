@@ -79,12 +79,7 @@ impl Tools {
         if tools.schema == SCHEMA {
             return Ok(tools);
         }
-        Err(Error::Invalid {
-            name: NAME.to_owned(),
-            line: 0,
-            column: 0,
-            message: format!("the schema is not {SCHEMA}"),
-        })
+        Err(Error::embedded(NAME, format!("the schema is not {SCHEMA}")))
     }
 
     /// The class of a tool of the agent's own.

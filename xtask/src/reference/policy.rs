@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use banister_events::activity::{Action, ActionKind, Decision};
-use banister_policy::{Request, Rules, evaluate};
-use serde_json::{Value, json};
+use banister_policy::{Described, Request, Rules, evaluate};
+use serde_json::json;
 
 use super::code;
 
@@ -20,26 +20,24 @@ const FLOOR: [(&str, &str); 5] = [
 ];
 
 pub(super) fn page() -> anyhow::Result<String> {
-    let path = crate::root()?.join("crates/policy/packs/default.yaml");
-    let yaml = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let pack: Value = serde_saphyr::from_str(&yaml).context("the pack")?;
-    let rules = pack.get("rules").and_then(Value::as_array).context("the pack has no rules")?;
-    let of = |decision: &'static str| {
-        rules.iter().filter(move |rule| text(rule, "decision") == Some(decision))
-    };
+    let rules = Rules::builtin()?;
+    let described: Vec<Described<'_>> = rules.describe().collect();
+    let of = |decision: Decision| described.iter().filter(move |rule| rule.decision == decision);
     let mut page = format!(
         "# Rules\n\n\
          What an agent wants to do is decided in this order: the floor, then every rule that denies, then every rule that \
          asks, then every rule that allows. What no rule names is asked. Examples are for an agent that works in \
-         `/home/me/project`; the rules are tried on them each time they load.\n\n\
+         `/home/me/project`.\n\n\
          The built-in pack has {} rules: {} deny, {} ask, {} allow.\n",
-        rules.len(),
-        of("deny").count(),
-        of("ask").count(),
-        of("allow").count(),
+        described.len(),
+        of(Decision::Deny).count(),
+        of(Decision::Ask).count(),
+        of(Decision::Allow).count(),
     );
-    floor(&mut page)?;
-    for (decision, title) in [("deny", "Denied"), ("ask", "Asked"), ("allow", "Allowed")] {
+    floor(&mut page, &rules)?;
+    for (decision, title) in
+        [(Decision::Deny, "Denied"), (Decision::Ask, "Asked"), (Decision::Allow, "Allowed")]
+    {
         if of(decision).next().is_some() {
             write!(page, "\n## {title}\n")?;
         }
@@ -50,9 +48,8 @@ pub(super) fn page() -> anyhow::Result<String> {
     Ok(page)
 }
 
-fn floor(page: &mut String) -> anyhow::Result<()> {
+fn floor(page: &mut String, rules: &Rules) -> anyhow::Result<()> {
     page.push_str("\n## The floor\n\nNothing lifts these: no rule, no grant, no answer.\n");
-    let rules = Rules::builtin()?;
     for (id, command) in FLOOR {
         let action = Action {
             id: "example".to_owned(),
@@ -64,11 +61,12 @@ fn floor(page: &mut String) -> anyhow::Result<()> {
             rationale: None,
         };
         let gate = evaluate(
-            &rules,
+            rules,
             &Request {
                 agent: "claude",
                 action: &action,
                 cwd: Some("/home/me/project"),
+                project: None,
                 home: Some("/home/me"),
                 own: &[PathBuf::from("/home/me/.config/banister")],
                 links: &[],
@@ -89,38 +87,20 @@ fn floor(page: &mut String) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn rule(page: &mut String, rule: &Value) -> anyhow::Result<()> {
-    let id = text(rule, "id").context("a rule has no id")?;
-    write!(page, "\n### {id}\n\n{}\n\n", text(rule, "reason").unwrap_or_default())?;
-    if let Some(risk) = text(rule, "risk") {
-        let lasting = rule.get("irreversible").and_then(Value::as_bool) == Some(true);
-        writeln!(page, "- Risk: {risk}{}", if lasting { ", cannot be undone" } else { "" })?;
+fn rule(page: &mut String, rule: &Described<'_>) -> anyhow::Result<()> {
+    write!(page, "\n### {}\n\n{}\n\n", rule.id, rule.reason)?;
+    if let Some(risk) = rule.risk {
+        let lasting = if rule.irreversible == Some(true) { ", cannot be undone" } else { "" };
+        writeln!(page, "- Risk: {}{lasting}", risk.name())?;
     }
-    if let Some(safer) = text(rule, "safer") {
+    if let Some(safer) = rule.safer {
         writeln!(page, "- Safer: {safer}")?;
     }
-    for (key, name) in [("match", "For example"), ("not_match", "But not")] {
-        let examples: Vec<String> =
-            rule.get(key).and_then(Value::as_array).into_iter().flatten().map(example).collect();
+    for (examples, name) in [(&rule.matching, "For example"), (&rule.not_matching, "But not")] {
+        let examples: Vec<String> = examples.iter().map(|example| code(example)).collect();
         if !examples.is_empty() {
             writeln!(page, "- {name}: {}", examples.join(", "))?;
         }
     }
     Ok(())
-}
-
-/// A command, a path or a tool as it is; a call as its words in a row.
-fn example(example: &Value) -> String {
-    match example {
-        Value::String(text) => code(text),
-        Value::Object(call) => {
-            let words: Vec<&str> = call.values().filter_map(Value::as_str).collect();
-            code(&words.join(" "))
-        }
-        other => code(&other.to_string()),
-    }
-}
-
-fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value.get(key).and_then(Value::as_str)
 }

@@ -201,6 +201,7 @@ impl Gateway {
                 agent,
                 action: &action,
                 cwd: context.cwd.as_deref(),
+                project: None,
                 home: home.as_deref(),
                 own: &self.own,
                 links: &[],

@@ -179,12 +179,7 @@ impl Table {
         let mut programs = HashMap::new();
         for (name, text) in TEXTS {
             let file: File = yaml(name, text)?;
-            let invalid = |message: String| Error::Invalid {
-                name: name.to_owned(),
-                line: 0,
-                column: 0,
-                message,
-            };
+            let invalid = |message: String| Error::embedded(name, message);
             if file.schema != SCHEMA {
                 return Err(invalid(format!("the schema is not {SCHEMA}")));
             }

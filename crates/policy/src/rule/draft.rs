@@ -10,9 +10,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy, Spanned};
 
-use super::{Element, Layer, Rule, Tool};
+use super::place::{self, Place as At};
+use super::{Element, Rule, Tool};
 use crate::effects::Kind;
-use crate::error::Error;
+use crate::error::{Error, Fault};
+use crate::layers::Layer;
 use crate::path::Pattern;
 use crate::tools::Class;
 
@@ -38,7 +40,13 @@ pub(crate) struct File {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Draft {
     pub(crate) id: Spanned<String>,
-    decision: Decision,
+    pub(crate) decision: Decision,
+    /// The asks it lifts, by their full ids.
+    #[serde(default)]
+    pub(crate) lifts: Vec<Spanned<String>>,
+    /// Whether a person may lift this ask of the organisation.
+    #[serde(default)]
+    liftable: bool,
     #[serde(default)]
     tool: Vec<String>,
     #[serde(default)]
@@ -132,24 +140,48 @@ pub(crate) fn yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Err
         with_snippet: false,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let message = match error.without_snippet() {
+        let at = error.location().unwrap_or(Location::UNKNOWN);
+        let meant = |wrong: &str, known: &[&'static str]| {
+            nearest(wrong, known.iter().copied()).map(|name| format!("did you mean `{name}`?"))
+        };
+        let (message, remedy) = match error.without_snippet() {
             serde_saphyr::Error::SerdeUnknownField { field, expected, .. } => {
-                let meant = nearest(field, expected.iter().copied())
-                    .map(|key| format!(", did you mean `{key}`?"))
-                    .unwrap_or_default();
-                format!("unknown key `{field}`{meant}")
+                (format!("unknown key `{field}`"), meant(field, expected))
+            }
+            serde_saphyr::Error::SerdeUnknownVariant { variant, expected, .. } => {
+                let known: Vec<String> = expected.iter().map(|name| format!("`{name}`")).collect();
+                let known = format!("known are {}", known.join(", "));
+                let remedy = meant(variant, expected).unwrap_or(known);
+                (format!("`{variant}` is not known here"), Some(remedy))
+            }
+            serde_saphyr::Error::SerdeMissingField { field, .. } => {
+                (format!("the key `{field}` is missing"), None)
             }
             serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
-                format!("the key `{key}` is given twice")
+                let remedy = "leave one of them out".to_owned();
+                (format!("the key `{key}` is given twice"), Some(remedy))
             }
-            other => other.to_string(),
+            other => (other.to_string(), None),
         };
-        invalid(name, error.location().unwrap_or(Location::UNKNOWN), message)
+        fault(name, at.into(), place::rule(text, at.line()), message, remedy)
     })
 }
 
-fn invalid(name: &str, at: Location, message: String) -> Error {
-    Error::Invalid { name: name.to_owned(), line: at.line(), column: at.column(), message }
+fn fault(
+    name: &str,
+    at: At,
+    rule: Option<String>,
+    message: impl Into<String>,
+    remedy: Option<String>,
+) -> Error {
+    Error::Invalid(Box::new(Fault {
+        name: name.to_owned(),
+        line: at.line,
+        column: at.column,
+        rule,
+        message: message.into(),
+        remedy,
+    }))
 }
 
 impl File {
@@ -157,58 +189,129 @@ impl File {
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let file: Self = yaml(name, text)?;
         if file.schema.value != SCHEMA {
-            let message = format!("the schema is `{}`, known is `{SCHEMA}`", file.schema.value);
-            return Err(invalid(name, file.schema.referenced, message));
+            let message = format!("the schema `{}` is not known", file.schema.value);
+            let remedy = Some(format!("write `{SCHEMA}`"));
+            return Err(fault(name, file.schema.referenced.into(), None, message, remedy));
         }
         if file.rules.len() > MAX_RULES {
             let message = format!("there are more than {MAX_RULES} rules");
-            return Err(invalid(name, file.schema.referenced, message));
+            return Err(fault(name, place::top(text, "rules"), None, message, None));
         }
         let mut seen = std::collections::BTreeSet::new();
         for rule in &file.rules {
             if !seen.insert(rule.id.value.as_str()) {
                 let message = format!("the rule `{}` is given twice", rule.id.value);
-                return Err(invalid(name, rule.id.referenced, message));
+                let remedy = Some("give one of them another id".to_owned());
+                return Err(fault(name, rule.id.referenced.into(), None, message, remedy));
             }
         }
         Ok(file)
     }
+
+    /// Refuses what a layer may not say.
+    pub(crate) fn check(&self, layer: Layer, name: &str, text: &str) -> Result<(), Error> {
+        if layer == Layer::Project && !self.environment.is_empty() {
+            let message = "the rules of a project cannot let variables be set";
+            let remedy = "move the list to your own rules".to_owned();
+            return Err(fault(name, place::top(text, "environment"), None, message, Some(remedy)));
+        }
+        for draft in &self.rules {
+            if let Some((key, message, remedy)) = draft.overreach(layer) {
+                return Err(draft.fault(name, text, key, message, Some(remedy.to_owned())));
+            }
+        }
+        Ok(())
+    }
 }
 
+/// A key, what is wrong with it, and what to do about it.
+type Problem = (&'static str, &'static str, &'static str);
+
 impl Draft {
+    fn fault(
+        &self,
+        name: &str,
+        text: &str,
+        key: &str,
+        message: impl Into<String>,
+        remedy: Option<String>,
+    ) -> Error {
+        let at = place::key(text, self.id.referenced.into(), key);
+        fault(name, at, Some(self.id.value.clone()), message, remedy)
+    }
+
+    /// Refuses the name of a rule that cannot be lifted, given the rules that are there.
+    pub(crate) fn check_lifts(
+        &self,
+        name: &str,
+        refuse: impl Fn(&str) -> Option<(String, Option<String>)>,
+    ) -> Result<(), Error> {
+        for lifted in &self.lifts {
+            if let Some((message, remedy)) = refuse(&lifted.value) {
+                let rule = Some(self.id.value.clone());
+                return Err(fault(name, lifted.referenced.into(), rule, message, remedy));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the rule says that its layer may not say.
+    fn overreach(&self, layer: Layer) -> Option<Problem> {
+        match layer {
+            Layer::Project if self.decision == Decision::Allow => Some((
+                "decision",
+                "the rules of a project can only ask and deny",
+                "move what it allows to your own rules",
+            )),
+            Layer::Grant if self.decision != Decision::Allow => Some((
+                "decision",
+                "a grant can only allow",
+                "write what is asked or denied into your own rules",
+            )),
+            Layer::Org => None,
+            _ if self.liftable => Some((
+                "liftable",
+                "only asks of the organisation say whether they can be lifted",
+                "leave it out",
+            )),
+            _ => None,
+        }
+    }
+
     /// Turns the draft into a rule that matches.
-    pub(crate) fn compile(&self, name: &str, layer: Layer) -> Result<Rule, Error> {
-        let error = |message: String| {
-            invalid(name, self.id.referenced, format!("rule `{}`: {message}", self.id.value))
-        };
-        if let Some(problem) = self.problem() {
-            return Err(error(problem.to_owned()));
+    pub(crate) fn compile(&self, name: &str, text: &str, layer: Layer) -> Result<Rule, Error> {
+        if let Some((key, message, remedy)) = self.problem() {
+            return Err(self.fault(name, text, key, message, Some(remedy.to_owned())));
         }
         let patterns = |texts: &[Spanned<String>]| {
             texts
                 .iter()
-                .map(|text| {
-                    Pattern::parse(&text.value).ok_or_else(|| {
+                .map(|path| {
+                    Pattern::parse(&path.value).ok_or_else(|| {
                         let message = format!(
                             "the path `{}` must start with `./`, `~/`, `/` or `**/` and have no `..`",
-                            text.value
+                            path.value
                         );
-                        invalid(name, text.referenced, message)
+                        let remedy = remedy_of_path(&path.value);
+                        let rule = Some(self.id.value.clone());
+                        fault(name, path.referenced.into(), rule, message, remedy)
                     })
                 })
                 .collect::<Result<Vec<_>, _>>()
         };
-        let prefixes = |prefixes: &[Vec<Place>]| {
+        let prefixes = |key: &str, prefixes: &[Vec<Place>]| {
             prefixes
                 .iter()
                 .map(|prefix| prefix.iter().map(Place::compile).collect())
                 .collect::<Result<Vec<Vec<Element>>, String>>()
-                .map_err(error)
+                .map_err(|message| self.fault(name, text, key, message, None))
         };
         Ok(Rule {
             id: format!("{}.{}", layer.prefix(), self.id.value),
             layer,
             decision: self.decision,
+            lifts: self.lifts.iter().map(|id| id.value.clone()).collect(),
+            liftable: self.liftable,
             reason: self.reason.clone(),
             safer: self.safer.clone(),
             risk: self.risk,
@@ -226,8 +329,8 @@ impl Draft {
                 .collect(),
             agents: self.agent.clone(),
             servers: self.server.clone(),
-            argv: prefixes(&self.argv)?,
-            except: prefixes(&self.except)?,
+            argv: prefixes("argv", &self.argv)?,
+            except: prefixes("except", &self.except)?,
             exact: self.exact,
             only_flags: self.only_flags.clone(),
             without_flags: self.without_flags.clone(),
@@ -240,15 +343,30 @@ impl Draft {
         })
     }
 
-    fn problem(&self) -> Option<&'static str> {
+    /// The first key that narrows an allow by its words, if there is one.
+    fn narrowing(&self) -> Option<&'static str> {
+        [
+            ("exact", self.exact),
+            ("only_flags", self.only_flags.is_some()),
+            ("without_flags", !self.without_flags.is_empty()),
+            ("operands", self.operands.is_some()),
+            ("data", self.data > 0),
+        ]
+        .into_iter()
+        .find_map(|(key, given)| given.then_some(key))
+    }
+
+    /// The first key that narrows an ask or a deny by its words, if there is one.
+    fn picking(&self) -> Option<&'static str> {
+        [("with_flags", !self.with_flags.is_empty()), ("except", !self.except.is_empty())]
+            .into_iter()
+            .find_map(|(key, given)| given.then_some(key))
+    }
+
+    fn problem(&self) -> Option<Problem> {
         let id = &self.id.value;
-        let narrows = self.exact
-            || self.only_flags.is_some()
-            || !self.without_flags.is_empty()
-            || self.operands.is_some()
-            || self.data > 0;
+        let allows = self.decision == Decision::Allow;
         let by_effect = !self.effect.is_empty() || !self.host.is_empty();
-        let limits = narrows || self.within.is_some() || (!self.not_path.is_empty() && !by_effect);
         let is_host = |host: &String| {
             let name = host.strip_prefix("*.").unwrap_or(host);
             !name.is_empty()
@@ -256,39 +374,120 @@ impl Draft {
         };
         let is_id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c);
         if id.is_empty() || !id.chars().all(is_id) {
-            Some("an id has lower-case letters, digits, `.`, `-` and `_`")
-        } else if self.reason.trim().is_empty() {
-            Some("the reason is empty")
-        } else if self.tool.is_empty()
+            return Some((
+                "id",
+                "an id has lower-case letters, digits, `.`, `-` and `_`",
+                "write it without anything else",
+            ));
+        }
+        if self.reason.trim().is_empty() {
+            return Some(("reason", "the reason is empty", "write a sentence for the person"));
+        }
+        if self.tool.is_empty()
             && self.argv.is_empty()
             && self.path.is_empty()
             && self.server.is_empty()
             && !by_effect
         {
-            Some("it needs at least one of `tool`, `argv`, `path`, `server`, `effect` and `host`")
-        } else if !self.host.iter().all(is_host) {
-            Some("a host is a name, or `*.` and a name, without scheme, port or path")
-        } else if self.decision == Decision::Allow && by_effect && self.effect.is_empty() {
-            Some("a rule that allows a host must name the effects it allows")
-        } else if by_effect && narrows {
-            Some("flags, `exact`, `operands` and `data` say nothing beside `effect` and `host`")
-        } else if self.decision == Decision::Allow && self.effect.contains(&Kind::Unknown) {
-            Some("what is not known cannot be allowed by its effect")
-        } else if self.argv.iter().chain(&self.except).any(Vec::is_empty) {
-            Some("a prefix in `argv` or `except` is empty")
-        } else if self.argv.is_empty()
-            && (narrows || !self.with_flags.is_empty() || !self.except.is_empty())
-        {
-            Some("flags, `exact`, `except`, `operands` and `data` need `argv`")
-        } else if self.decision == Decision::Allow
-            && !(self.with_flags.is_empty() && self.except.is_empty())
-        {
-            Some("`with_flags` and `except` are for rules that ask or deny")
-        } else if self.decision != Decision::Allow && limits {
-            Some("only `with_flags`, `except` and `path` narrow a rule that asks or denies")
-        } else {
-            None
+            return Some((
+                "id",
+                "it does not say what it is about",
+                "it needs at least one of `tool`, `argv`, `path`, `server`, `effect` and `host`",
+            ));
         }
+        if !self.host.iter().all(is_host) {
+            return Some((
+                "host",
+                "a host is a name, or `*.` and a name",
+                "leave out the scheme, the port and the path",
+            ));
+        }
+        if allows && by_effect && self.effect.is_empty() {
+            return Some((
+                "host",
+                "a rule that allows a host must name the effects it allows",
+                "add `effect`, such as `effect: [network]`",
+            ));
+        }
+        if allows && self.effect.contains(&Kind::Unknown) {
+            return Some((
+                "effect",
+                "what is not known cannot be allowed by its effect",
+                "name the program in `argv`",
+            ));
+        }
+        if self.argv.iter().any(Vec::is_empty) {
+            return Some(("argv", "a prefix is empty", "name at least the program"));
+        }
+        if self.except.iter().any(Vec::is_empty) {
+            return Some(("except", "a prefix is empty", "name at least the program"));
+        }
+        if !allows && !self.lifts.is_empty() {
+            return Some(("lifts", "only a rule that allows lifts an ask", "leave it out"));
+        }
+        let by_class = self.tool.iter().all(|tool| Class::parse(tool).is_some());
+        let wide = self.argv.is_empty() && self.path.is_empty() && self.host.is_empty();
+        if !self.lifts.is_empty() && wide && by_class && self.server.is_empty() {
+            return Some((
+                "lifts",
+                "it is too wide to lift an ask",
+                "narrow it by `argv`, `path`, `host`, `server` or a tool's own name",
+            ));
+        }
+        if self.liftable && self.decision != Decision::Ask {
+            return Some(("liftable", "only an ask can be lifted", "leave it out"));
+        }
+        self.misplaced()
+    }
+
+    /// A key that would do nothing where it stands.
+    fn misplaced(&self) -> Option<Problem> {
+        let allows = self.decision == Decision::Allow;
+        let by_effect = !self.effect.is_empty() || !self.host.is_empty();
+        if let Some(key) = self.narrowing().or(self.picking())
+            && self.argv.is_empty()
+        {
+            return Some((
+                key,
+                "flags, `exact`, `except`, `operands` and `data` need `argv`",
+                "add `argv`, or leave it out",
+            ));
+        }
+        if let Some(key) = self.narrowing() {
+            if !allows {
+                return Some((
+                    key,
+                    "it cannot narrow a rule that asks or denies",
+                    "use `with_flags`, `except` or `path`",
+                ));
+            }
+            if by_effect {
+                return Some((
+                    key,
+                    "flags, `exact`, `operands` and `data` say nothing beside `effect` and `host`",
+                    "leave it out, or write two rules",
+                ));
+            }
+        }
+        if let Some(key) = self.picking()
+            && allows
+        {
+            return Some((
+                key,
+                "`with_flags` and `except` are for rules that ask or deny",
+                "use `only_flags` or `without_flags`",
+            ));
+        }
+        let spares = !self.not_path.is_empty() && !by_effect;
+        if !allows && (self.within.is_some() || spares) {
+            let key = if self.within.is_some() { "within" } else { "not_path" };
+            return Some((
+                key,
+                "it cannot narrow a rule that asks or denies",
+                "use `path`; `not_path` needs `effect` there",
+            ));
+        }
+        None
     }
 
     /// Whether examples given as a text are commands, paths or tools.
@@ -324,4 +523,11 @@ impl Place {
                 .map_err(|error| format!("the pattern `{regex}`: {error}")),
         }
     }
+}
+
+/// How a path that is no pattern was probably meant.
+fn remedy_of_path(path: &str) -> Option<String> {
+    let usual = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let meant = path.starts_with(usual) && !path.split('/').any(|name| name == "..");
+    meant.then(|| format!("for a file of the project write `./{path}`"))
 }

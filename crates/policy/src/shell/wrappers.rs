@@ -109,12 +109,7 @@ impl Table {
     fn load() -> Result<Self, Error> {
         let file: File = yaml(NAME, TEXT)?;
         if file.schema != SCHEMA {
-            return Err(Error::Invalid {
-                name: NAME.to_owned(),
-                line: 0,
-                column: 0,
-                message: format!("the schema is not {SCHEMA}"),
-            });
+            return Err(Error::embedded(NAME, format!("the schema is not {SCHEMA}")));
         }
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, wrapper) in file.wrappers.iter().enumerate() {

@@ -115,7 +115,7 @@ proptest! {
     #[test]
     fn no_surroundings_panic(cwd in any::<Option<String>>(), home in any::<Option<String>>(), text in shelly()) {
         let action = action(banister_events::activity::ActionKind::Tool, "Bash", json!({ "command": text }));
-        evaluate(&RULES, &Request { agent: "", action: &action, cwd: cwd.as_deref(), home: home.as_deref(), own: &[], links: &[] });
+        evaluate(&RULES, &Request { agent: "", action: &action, cwd: cwd.as_deref(), project: None, home: home.as_deref(), own: &[], links: &[] });
     }
 
     #[test]
@@ -148,7 +148,7 @@ proptest! {
     #[test]
     fn an_explanation_says_what_the_verdict_says(text in shelly()) {
         let action = action(banister_events::activity::ActionKind::Tool, "Bash", json!({ "command": text }));
-        let request = Request { agent: "claude", action: &action, cwd: Some("/home/me/project"), home: Some("/home/me"), own: &[], links: &[] };
+        let request = Request { agent: "claude", action: &action, cwd: Some("/home/me/project"), project: None, home: Some("/home/me"), own: &[], links: &[] };
         let (gate, told) = (evaluate(&RULES, &request), explain(&RULES, &request));
         prop_assert_eq!((gate.decision, &gate.rule, &gate.opaque), (told.verdict, &told.rule, &told.opaque));
         serde_json::to_string(&told).unwrap();
@@ -218,6 +218,7 @@ fn a_directory_that_is_no_project_is_asked_about() {
             agent: "claude",
             action: &action,
             cwd,
+            project: None,
             home: Some("/home/me"),
             own: &[],
             links: &[],

@@ -4,6 +4,7 @@
 
 mod commands;
 mod laws;
+mod layers;
 mod load;
 mod tools;
 
@@ -40,6 +41,7 @@ fn decide(rules: &Rules, action: &Action) -> Gate {
             agent: "claude",
             action,
             cwd: Some("/home/me/project"),
+            project: None,
             home: Some("/home/me"),
             own: &own(),
             links: &[],

@@ -1,0 +1,136 @@
+//! Trying rules on their own examples.
+
+use std::path::PathBuf;
+
+use banister_events::activity::{Action, ActionKind, Decision};
+use serde_json::json;
+
+use crate::error::Error;
+use crate::evaluate::{Request, matches_alone, matches_any};
+use crate::layers::Layer;
+use crate::rule::{Draft, Example, ExampleKind, Rule};
+use crate::rules::{Origin, Rules};
+use crate::subject::Subject;
+
+/// A rule, tried on one of its examples.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// The rule's id, with the layer in front.
+    pub rule: String,
+    /// The file it is in.
+    pub file: String,
+    /// The line of the example, from 1.
+    pub line: u64,
+    /// The column of the example, from 1.
+    pub column: u64,
+    /// The example.
+    pub example: String,
+    /// Whether the rule had to match it.
+    pub should_match: bool,
+    /// Whether it did.
+    pub matches: bool,
+}
+
+impl Tried {
+    /// Whether the rule does what its example says.
+    pub fn holds(&self) -> bool {
+        self.matches == self.should_match
+    }
+}
+
+impl Rules {
+    /// Tries every rule on its own examples, those of the pack as well.
+    pub fn try_examples(&self) -> impl Iterator<Item = Tried> {
+        self.with_origins().flat_map(|(rule, origin)| self.tried(rule, origin))
+    }
+
+    /// The first example of somebody's own rules that does not hold.
+    pub(crate) fn first_failure(&self) -> Option<Error> {
+        self.with_origins()
+            .filter(|(rule, _)| rule.layer != Layer::Pack)
+            .flat_map(|(rule, origin)| self.tried(rule, origin).map(move |tried| (origin, tried)))
+            .find(|(_, tried)| !tried.holds())
+            .map(|(origin, tried)| Error::Example {
+                name: tried.file,
+                line: tried.line,
+                column: tried.column,
+                rule: origin.draft.id.value.clone(),
+                example: tried.example,
+                should_match: tried.should_match,
+            })
+    }
+
+    fn tried<'r>(&'r self, rule: &'r Rule, origin: &'r Origin) -> impl Iterator<Item = Tried> {
+        let Origin { name, draft } = origin;
+        let matching = draft.matching.iter().map(|example| (example, true));
+        let not_matching = draft.not_matching.iter().map(|example| (example, false));
+        matching.chain(not_matching).map(move |(example, should_match)| Tried {
+            rule: rule.id.clone(),
+            file: name.clone(),
+            line: example.referenced.line(),
+            column: example.referenced.column(),
+            example: example.value.to_string(),
+            should_match,
+            matches: self.example_matches(rule, draft, &example.value),
+        })
+    }
+
+    /// Tries a rule on an example, as if an agent worked in `/home/me/project`.
+    fn example_matches(&self, rule: &Rule, draft: &Draft, example: &Example) -> bool {
+        let (action, agent) = match example {
+            Example::Text(text) => {
+                let (tool, kind) = draft.example_tool();
+                let action = match kind {
+                    ExampleKind::Command => action("Bash", None, &json!({ "command": text })),
+                    ExampleKind::Path => {
+                        action(self.native(tool), None, &json!({ "file_path": text }))
+                    }
+                    ExampleKind::Tool => action(text, None, &json!({})),
+                };
+                (action, None)
+            }
+            Example::Call { tool, path, command, server, agent } => {
+                let mut input = serde_json::Map::new();
+                for (key, value) in [("file_path", path), ("command", command)] {
+                    if let Some(value) = value {
+                        input.insert(key.to_owned(), json!(value));
+                    }
+                }
+                (action(self.native(tool), server.clone(), &input.into()), agent.clone())
+            }
+        };
+        let request = Request {
+            agent: agent.as_deref().unwrap_or("claude"),
+            action: &action,
+            cwd: Some("/home/me/project"),
+            project: None,
+            home: Some("/home/me"),
+            own: &[PathBuf::from("/home/me/.config/banister")],
+            links: &[],
+        };
+        let subject = Subject::new(self.tools(), &request);
+        if rule.decision == Decision::Allow {
+            matches_alone(self, rule, &subject)
+        } else {
+            matches_any(rule, &subject)
+        }
+    }
+
+    /// A native name for a class, or the name itself.
+    fn native<'n>(&'n self, tool: &'n str) -> &'n str {
+        self.tools().example_name(tool).unwrap_or(tool)
+    }
+}
+
+/// The use of a tool.
+pub(crate) fn action(tool: &str, server: Option<String>, input: &serde_json::Value) -> Action {
+    Action {
+        id: String::new(),
+        kind: ActionKind::Tool,
+        tool: tool.to_owned(),
+        server,
+        original_name: None,
+        input: Some(input.clone()),
+        rationale: None,
+    }
+}
