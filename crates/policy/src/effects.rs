@@ -142,7 +142,8 @@ impl Effect {
 
 /// What one command does.
 pub(crate) fn of(simple: &Simple, places: &[Names], subject: &Subject<'_>) -> Vec<Effect> {
-    let mut found = Found { effects: Vec::new(), places, subject, replaced: false };
+    let mut found =
+        Found { effects: Vec::new(), places, subject, replaced: false, in_place: false };
     for redirect in &simple.redirects {
         let kind = match redirect.direction {
             Direction::Read => Kind::Read,
@@ -164,6 +165,8 @@ struct Found<'s, 'a> {
     subject: &'s Subject<'a>,
     /// Whether an option stands for the first operand.
     replaced: bool,
+    /// Whether what is read is written as well.
+    in_place: bool,
 }
 
 /// Files that are no files: nothing is read from or written to a disk.
@@ -201,6 +204,10 @@ impl Found<'_, '_> {
 
     fn path_text(&mut self, kind: Kind, text: &str) {
         if is_sink(text) {
+            if kind == Kind::Write && self.effects.iter().any(|effect| effect.kind == Kind::Delete)
+            {
+                self.unknown("what is moved there is lost");
+            }
             return;
         }
         let mut names: Vec<Names> =
@@ -252,7 +259,10 @@ impl Found<'_, '_> {
                 let matters = entries.iter().any(|entry| entry.has_options_that_matter());
                 if text.starts_with('\0') && (matters || awaits_subcommand) {
                     self.unknown("a word that is not known may be an option");
-                } else if word.glob && text.starts_with(['*', '?', '[']) && matters {
+                } else if word.glob
+                    && text.starts_with(['*', '?', '['])
+                    && entries.iter().any(|entry| entry.has_options_that_change())
+                {
                     self.unknown("a pattern may become an option");
                 }
             }
@@ -288,6 +298,7 @@ impl Found<'_, '_> {
                 }
             }
             operands.push(word);
+            only_operands |= entry.first;
         }
         if operands.is_empty() {
             for kind in &entry.bare {
@@ -415,8 +426,12 @@ impl Found<'_, '_> {
     fn role(&mut self, role: Role, text: &str) {
         match role {
             Role::Data | Role::Flag => {}
+            Role::InPlace => self.in_place = true,
             Role::Path(kind) => {
                 self.path_text(kind, text);
+                if self.in_place && kind == Kind::Read {
+                    self.path_text(Kind::Write, text);
+                }
                 // Some take `@file` for a list of words.
                 if let Some(list) = text.strip_prefix('@') {
                     self.path_text(Kind::Read, list);

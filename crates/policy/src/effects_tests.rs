@@ -64,7 +64,7 @@ fn words_have_their_roles() {
         ("find a -name x -delete", vec!["read a", "delete a"]),
         ("sed s/a/b/ x", vec!["read x"]),
         ("sed 's/a/b/w out' x", vec!["read x", "execute"]),
-        ("sed -i s/a/b/ x", vec!["read x", "write"]),
+        ("sed -i s/a/b/ x", vec!["read x", "write x"]),
         ("awk '{print $1}' x", vec!["read x"]),
         ("awk '{system(\"id\")}' x", vec!["read x", "execute"]),
         ("curl -d @a https://u@Example.org:1/x", vec!["read a", "network example.org", "send"]),

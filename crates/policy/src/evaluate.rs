@@ -8,6 +8,7 @@
 //! | `none` | no rule spoke |
 //! | `opaque` | not everything it does could be read, and no rule denied or asked by itself |
 //! | `redirect` | the shell writes a file |
+//! | `decoded` | a shell runs what was decoded before, whatever that is |
 //! | `environment` | a variable is set that can change what programs do |
 
 use std::path::PathBuf;
@@ -97,6 +98,12 @@ pub(crate) fn verdict(
             each(at, &own);
             gates.extend(own);
         }
+        if subject.reading.decoded {
+            gates.push(ask(
+                "decoded",
+                "It runs what it decodes first, which hides it from whoever reads it.",
+            ));
+        }
     } else {
         gates = files(rules, subject, subject.class, opaque.is_none());
         each(0, &gates);
@@ -116,7 +123,7 @@ pub(crate) fn verdict(
         });
     }
     let mut gate = strictest(gates).unwrap_or_else(nothing_matched);
-    if matches!(gate.rule.as_str(), NONE | "opaque" | "redirect" | "environment") {
+    if matches!(gate.rule.as_str(), NONE | "opaque" | "redirect" | "environment" | "decoded") {
         gate.risk = gate.risk.max(derived.0);
         gate.irreversible = gate.irreversible.or(derived.1);
     }
@@ -200,6 +207,10 @@ fn unspoken(effects: &[Effect]) -> String {
 /// Setting a variable can change what any program does, unless it is known not to.
 fn setting(rules: &Rules, simple: &Simple) -> Option<Gate> {
     let influences = |set: &&Assignment| {
+        // What separates fields matters to `read` alone, and it only fills variables.
+        if set.name == "IFS" && simple.argv.first().is_some_and(|word| word.text == "read") {
+            return false;
+        }
         if simple.argv.is_empty() && simple.redirects.is_empty() {
             return wrappers::table().map_or(true, |table| table.is_influential(&set.name));
         }
@@ -211,8 +222,8 @@ fn setting(rules: &Rules, simple: &Simple) -> Option<Gate> {
     Some(ask("environment", &reason))
 }
 
-/// What a redirection writes. The pack's allow rules are for file tools, which show what they change: only somebody's
-/// own allow for that path lets the shell write it.
+/// What a redirection writes. The pack's rules about file tools do not allow it, because those tools show what they
+/// change; its rules about the shell's own writing do, and so does somebody's own allow for that path.
 fn writes(
     rules: &Rules,
     simple: &Simple,
@@ -229,11 +240,10 @@ fn writes(
         for directory in subject.places(at) {
             let path = subject.around.resolve(&redirect.target.text, directory);
             let gate = choose(rules.rules().iter(), readable, derived, |rule| {
-                let counts = rule.decision != Decision::Allow || rule.layer != Layer::Pack;
-                (counts
-                    && rule.speaks_of(subject, Class::Write)
-                    && rule.matches_path(Some(&path), &subject.around))
-                .then_some(0)
+                let tool = rule.decision != Decision::Allow || rule.layer != Layer::Pack;
+                let speaks = tool && rule.speaks_of(subject, Class::Write)
+                    || rule.is_for_redirects() && rule.speaks_of(subject, Class::Shell);
+                (speaks && rule.matches_path(Some(&path), &subject.around)).then_some(0)
             });
             gates.push(if gate.rule == NONE {
                 ask("redirect", "The shell writes a file.")

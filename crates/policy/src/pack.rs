@@ -1,12 +1,11 @@
 //! The embedded packs: which rule files each is made of, and what it changes about them.
 //!
-//! A pack is a list of the rule files in `packs/rules/`, without some rules, with some that deny instead of asking, and
-//! with a word on what becomes of an ask.
+//! A pack is a list of the rule files in `packs/rules/`, without some of their rules, and with a word on what
+//! becomes of an ask.
 
 use std::fmt;
 use std::str::FromStr;
 
-use banister_events::activity::Decision;
 use serde::Deserialize;
 
 use crate::error::Error;
@@ -55,7 +54,7 @@ macro_rules! embedded {
 }
 
 /// The rule files: the name in a pack, the name in messages, and the text.
-const FILES: [(&str, &str, &str); 15] = embedded![
+const FILES: [(&str, &str, &str); 18] = embedded![
     "files",
     "secrets",
     "tools",
@@ -71,6 +70,9 @@ const FILES: [(&str, &str, &str); 15] = embedded![
     "code",
     "banister",
     "reading",
+    "strict",
+    "permissive",
+    "ci",
 ];
 
 /// A pack as it is written.
@@ -83,9 +85,6 @@ struct Manifest {
     /// Rules that are left out.
     #[serde(default)]
     without: Vec<String>,
-    /// Rules that deny where they would ask.
-    #[serde(default)]
-    deny: Vec<String>,
     #[serde(default)]
     asks: Asks,
 }
@@ -165,17 +164,12 @@ impl Pack {
             drafts.extend(file.rules.into_iter().map(|draft| (name, draft)));
             environment.extend(file.environment);
         }
-        for id in manifest.without.iter().chain(&manifest.deny) {
+        for id in &manifest.without {
             if !drafts.iter().any(|(_, draft)| draft.id.value == *id) {
                 return Err(Error::embedded(name, format!("there is no rule `{id}`")));
             }
         }
         drafts.retain(|(_, draft)| !manifest.without.contains(&draft.id.value));
-        for (_, draft) in &mut drafts {
-            if manifest.deny.contains(&draft.id.value) {
-                draft.decision = Decision::Deny;
-            }
-        }
         Ok(Contents { drafts, environment, asks: manifest.asks })
     }
 

@@ -371,15 +371,16 @@ impl Pattern {
         Some(Self { base, steps })
     }
 
-    /// Whether a path certainly fits: what allows must be sure.
-    pub(crate) fn surely(&self, path: &[String], around: &Surroundings) -> bool {
-        let sure = |path: &[String]| {
-            !is_unknown(path)
-                && self.test(path, around, false, |pattern, name| {
-                    !is_pattern(name) && fits(pattern, name)
-                })
-        };
+    /// Whether a path certainly fits one of the patterns, under each of its names: what allows must be sure.
+    pub(crate) fn any_surely(patterns: &[Self], path: &[String], around: &Surroundings) -> bool {
+        let sure = |path: &[String]| patterns.iter().any(|pattern| pattern.is(path, around));
         sure(path) && around.others(path).iter().all(|other| sure(other))
+    }
+
+    fn is(&self, path: &[String], around: &Surroundings) -> bool {
+        !is_unknown(path)
+            && self
+                .test(path, around, false, |pattern, name| !is_pattern(name) && fits(pattern, name))
     }
 
     /// Whether a path, which may itself be a pattern, can fit: what asks or denies must not miss.

@@ -184,6 +184,13 @@ impl Rule {
         }
     }
 
+    /// Whether the rule lets the shell write files, rather than a tool that shows what it changes.
+    pub(crate) fn is_for_redirects(&self) -> bool {
+        self.argv.is_empty()
+            && self.effects.contains(&Kind::Write)
+            && self.tools.iter().any(|tool| matches!(tool, Tool::Class(Class::Shell)))
+    }
+
     /// Whether the rule matches a file, or, without one, the bare use of the tool.
     pub(crate) fn matches_path(&self, path: Option<&Names>, around: &Surroundings) -> bool {
         if !self.argv.is_empty() {
@@ -283,7 +290,10 @@ impl Rule {
             && at_home
             && something
             && about.all(|effect| {
-                self.lists(effect, true)
+                // Where the rule names paths, something that happens nowhere in particular may happen elsewhere.
+                let placed = self.paths.is_empty() || !effect.names.is_empty();
+                placed
+                    && self.lists(effect, true)
                     && effect.names.iter().all(|path| self.allows_path(path, around))
             })
     }
@@ -337,10 +347,7 @@ impl Rule {
         }
         let spared = !effect.names.is_empty()
             && !self.not_paths.is_empty()
-            && effect
-                .names
-                .iter()
-                .all(|path| self.not_paths.iter().any(|pattern| pattern.surely(path, around)));
+            && effect.names.iter().all(|path| Pattern::any_surely(&self.not_paths, path, around));
         let unknown = self.decision != Decision::Deny
             && (effect.names.is_empty() || effect.names.iter().any(|path| is_unknown(path)));
         let named = self.paths.is_empty()
@@ -381,7 +388,7 @@ impl Rule {
     }
 
     fn allows_path(&self, path: &Names, around: &Surroundings) -> bool {
-        (self.paths.is_empty() || self.paths.iter().any(|pattern| pattern.surely(path, around)))
+        (self.paths.is_empty() || Pattern::any_surely(&self.paths, path, around))
             && !self.not_paths.iter().any(|pattern| pattern.possibly(path, around))
             && (!self.in_project || around.in_project(path))
     }

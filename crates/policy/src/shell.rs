@@ -23,6 +23,7 @@
 
 mod braces;
 mod nodes;
+mod printed;
 mod state;
 mod tree;
 mod unwrap;
@@ -66,6 +67,8 @@ pub struct Reading {
     pub commands: Vec<Simple>,
     /// Why not everything the text does is known, if so.
     pub opaque: Option<String>,
+    /// Whether a shell runs what was decoded before its eyes: read or not, somebody hid it.
+    pub decoded: bool,
     /// How many words are listed.
     words: usize,
 }

@@ -249,6 +249,7 @@ impl<'a> Subject<'a> {
         for simple in reading.commands.into_iter().take(room) {
             self.reading.list(simple);
         }
+        self.reading.decoded |= reading.decoded;
         if let Some(reason) = reading.opaque {
             self.reading.opaque.get_or_insert(reason);
         }

@@ -71,6 +71,8 @@ struct Draft {
     one_dash: bool,
     #[serde(default)]
     plus: bool,
+    #[serde(default)]
+    first: bool,
 }
 
 /// How a program's words are told apart.
@@ -99,6 +101,8 @@ pub(super) struct Entry {
     pub(super) one_dash: bool,
     /// Whether options may start with `+`.
     pub(super) plus: bool,
+    /// Whether options stand before the first operand only.
+    pub(super) first: bool,
 }
 
 /// What a word is to a program.
@@ -118,6 +122,8 @@ pub(super) enum Role {
     Does(Kind),
     /// An option without a value that makes something happen.
     Adds(Kind),
+    /// An option without a value that makes the program write what it reads.
+    InPlace,
     /// A path here or at a host.
     Remote(Kind),
     /// A name in a repository that may hold a path, such as `HEAD:file`.
@@ -145,6 +151,7 @@ impl Role {
             "awk" => Self::Awk,
             "sed" => Self::Sed,
             "sql" => Self::Sql,
+            "in-place" => Self::InPlace,
             "url" => Self::Url(Kind::Network),
             "read" | "write" | "delete" => Self::Path(kind(text)?),
             _ => match text.split_once('-') {
@@ -158,7 +165,7 @@ impl Role {
     }
 
     pub(super) fn takes_value(self) -> bool {
-        !matches!(self, Self::Flag | Self::Adds(_))
+        !matches!(self, Self::Flag | Self::Adds(_) | Self::InPlace)
     }
 
     /// Whether it makes a difference if the option is overlooked.
@@ -171,6 +178,12 @@ impl Entry {
     /// Whether some option makes the program do more than its operands say.
     pub(super) fn has_options_that_matter(&self) -> bool {
         self.strict || self.options.values().any(|role| role.matters())
+    }
+
+    /// Whether some option makes the program do more than read.
+    pub(super) fn has_options_that_change(&self) -> bool {
+        let only_reads = |role: &Role| matches!(role, Role::Path(Kind::Read));
+        self.strict || self.options.values().any(|role| role.matters() && !only_reads(role))
     }
 }
 
@@ -246,6 +259,7 @@ impl Draft {
             strict: self.strict,
             one_dash: self.one_dash,
             plus: self.plus,
+            first: self.first,
         })
     }
 }

@@ -444,12 +444,13 @@ impl Draft {
     fn misplaced(&self) -> Option<Problem> {
         let allows = self.decision == Decision::Allow;
         let by_effect = !self.effect.is_empty() || !self.host.is_empty();
-        if let Some(key) = self.narrowing().or(self.picking())
+        let flags = (!self.with_flags.is_empty()).then_some("with_flags");
+        if let Some(key) = self.narrowing().or(flags)
             && self.argv.is_empty()
         {
             return Some((
                 key,
-                "flags, `exact`, `except`, `operands` and `data` need `argv`",
+                "flags, `exact`, `operands` and `data` need `argv`",
                 "add `argv`, or leave it out",
             ));
         }

@@ -11,7 +11,7 @@ use super::state::Function;
 use super::walk::{Output, Reader};
 use super::wrappers::{Meaning, Runs, Table, Wrapper, table};
 use super::{
-    Assignment, Direction, FED_FILE, Input, MAX_DEPTH, Simple, UNKNOWN, Word, program,
+    Assignment, Direction, FED_FILE, Input, MAX_DEPTH, Simple, UNKNOWN, Word, printed, program,
     trusted_program,
 };
 
@@ -108,11 +108,14 @@ fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
         "cd" | "pushd" | "popd" | "chdir" if builtin => {
             let before = Rc::clone(&reader.state.directories);
             change_directory(&simple, reader);
-            // It is judged by where it comes from and by where it goes.
-            let both = before.iter().chain(reader.state.directories.iter());
-            let mut both: Vec<String> = both.cloned().collect();
-            both.dedup();
-            simple.directories = Rc::new(both);
+            let named = |word: &Word| word.is_known() && !word.text.starts_with(['-', '+']);
+            // Where it goes is what it names, if it names it; else it is judged by that as well.
+            if name == "popd" || simple.argv.len() != 2 || !simple.arguments().iter().all(named) {
+                let both = before.iter().chain(reader.state.directories.iter());
+                let mut both: Vec<String> = both.cloned().collect();
+                both.dedup();
+                simple.directories = Rc::new(both);
+            }
         }
         "set" if builtin && set_options(&simple, reader) => return,
         "shift" if builtin => reader.state.positional = None,
@@ -146,7 +149,7 @@ fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
         Some(wrapper) if !looks_up => through(wrapper, simple, &name, reader),
         _ => {
             embedded(table, &simple, &name, reader);
-            print(&simple, &name, reader);
+            printed::print(&simple, &name, reader);
             reader.list(simple);
         }
     }
@@ -454,6 +457,7 @@ fn input(simple: Simple, name: &str, reader: &mut Reader<'_>) {
     match &simple.input {
         Input::Text(text) if !from_file => {
             let text = Rc::clone(text);
+            reader.reading.decoded |= reader.decoded;
             let elsewhere = std::mem::replace(&mut reader.elsewhere, simple.elsewhere);
             if is_trusted(&simple) {
                 around(&simple, reader);
@@ -494,6 +498,7 @@ fn source(simple: Simple, reader: &mut Reader<'_>) {
         _ if file == "/dev/null" => reader.list(simple),
         Input::Text(text) if is_input(&file) && simple.redirects.is_empty() => {
             let text = Rc::clone(text);
+            reader.reading.decoded |= reader.decoded;
             reader.nested("source", &text);
         }
         _ => {
@@ -674,127 +679,4 @@ fn embedded(table: &'static Table, simple: &Simple, name: &str, reader: &mut Rea
             }
         }
     }
-}
-
-/// Keeps what a command prints, where that is plain.
-fn print(simple: &Simple, name: &str, reader: &mut Reader<'_>) {
-    let Output::Text(so_far) = &reader.output else { return };
-    if simple.redirects.iter().any(|file| file.direction == Direction::Write) {
-        return;
-    }
-    let words = simple.arguments();
-    let sure = !simple.open_ended
-        && words.iter().all(|word| word.is_known() && !word.glob && !word.several);
-    let printed = match name {
-        "cd" | "true" | "false" | ":" | "test" | "[" | "[[" | "export" | "mkdir" | "sleep"
-        | "exit" => Some(String::new()),
-        "echo" if sure => echo(words),
-        "printf" if sure => printf(words),
-        "cat" | "tee" if words.is_empty() || words.iter().all(|word| word.text == "-") => {
-            input_text(simple)
-        }
-        "base64" | "gbase64"
-            if words.iter().all(|word| {
-                matches!(word.text.as_str(), "-d" | "--decode" | "-D" | "-di" | "-i")
-            }) && !words.is_empty() =>
-        {
-            input_text(simple).and_then(|text| base64(&text))
-        }
-        "rev" if words.is_empty() => input_text(simple).map(|text| {
-            text.lines().map(|line| line.chars().rev().chain(['\n']).collect::<String>()).collect()
-        }),
-        "xxd"
-            if matches!(
-                words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().as_slice(),
-                ["-r", "-p"] | ["-p", "-r"] | ["-rp" | "-pr"]
-            ) =>
-        {
-            input_text(simple).and_then(|text| hexadecimal(&text))
-        }
-        _ => None,
-    };
-    reader.output = match printed {
-        Some(printed) => Output::Text(format!("{so_far}{printed}")),
-        None => Output::Unknown,
-    };
-}
-
-fn input_text(simple: &Simple) -> Option<String> {
-    match &simple.input {
-        Input::Text(text) if simple.redirects.is_empty() => Some(text.to_string()),
-        _ => None,
-    }
-}
-
-fn echo(words: &[Word]) -> Option<String> {
-    let mut words = words.iter().map(|word| word.text.as_str()).peekable();
-    let mut newline = true;
-    while let Some(option) = words.next_if(|word| {
-        word.len() > 1 && word.starts_with('-') && word.chars().skip(1).all(|c| "neE".contains(c))
-    }) {
-        newline &= !option.contains('n');
-    }
-    let text = words.collect::<Vec<&str>>().join(" ");
-    // Shells disagree on backslashes here.
-    (!text.contains('\\')).then(|| if newline { format!("{text}\n") } else { text })
-}
-
-fn printf(words: &[Word]) -> Option<String> {
-    let (format, values) = words.split_first()?;
-    let format = format.text.replace("\\n", "\n");
-    if format.contains('\\') || format.starts_with('-') {
-        return None;
-    }
-    let pieces: Vec<&str> = format.split("%s").collect();
-    if pieces.iter().any(|piece| piece.contains('%')) {
-        return None;
-    }
-    if pieces.len() == 1 {
-        return values.is_empty().then_some(format.clone());
-    }
-    let mut text = String::new();
-    for group in values.chunks(pieces.len() - 1) {
-        for (at, piece) in pieces.iter().enumerate() {
-            text.push_str(piece);
-            if let Some(value) = group.get(at) {
-                text.push_str(&value.text);
-            }
-        }
-    }
-    Some(text)
-}
-
-fn base64(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0_u32, 0_u32);
-    for c in text.bytes().filter(|c| !c.is_ascii_whitespace() && *c != b'=') {
-        let value = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6) | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from((bits >> count) & 0xff).unwrap_or_default());
-        }
-    }
-    String::from_utf8(bytes).ok()
-}
-
-fn hexadecimal(text: &str) -> Option<String> {
-    let digits: Option<Vec<u32>> =
-        text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect();
-    let bytes: Option<Vec<u8>> = digits?
-        .chunks(2)
-        .map(|pair| match pair {
-            [high, low] => u8::try_from(high * 16 + low).ok(),
-            _ => None,
-        })
-        .collect();
-    String::from_utf8(bytes?).ok()
 }

@@ -37,6 +37,8 @@ pub(super) struct Reader<'f> {
     pub(super) elsewhere: bool,
     /// What the commands of this stage print, as far as it is known.
     pub(super) output: Output,
+    /// Whether something was decoded.
+    pub(super) decoded: bool,
     /// Whether what is walked may not run at all.
     conditional: usize,
     /// Whether what follows runs only if this succeeds.
@@ -62,6 +64,7 @@ impl<'f> Reader<'f> {
             input: Input::Inherited,
             elsewhere: false,
             output: Output::Text(String::new()),
+            decoded: false,
             conditional: 0,
             chained: false,
             texts: 0,

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 mod commands;
+mod corpus;
 mod laws;
 mod layers;
 mod load;
