@@ -8,6 +8,7 @@ mod gateway;
 mod hook;
 mod ingest;
 mod listen;
+mod policy;
 mod push;
 mod search;
 mod stats;
@@ -21,6 +22,7 @@ pub(crate) use check::{check, translate};
 pub(crate) use fanout::fanout;
 pub(crate) use hook::hook;
 pub(crate) use ingest::ingest;
+pub(crate) use policy::{RUNS as POLICY_RUNS, policy};
 use serde_json::{Value, json};
 
 /// How often each peer runs unless the caller says otherwise.

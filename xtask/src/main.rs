@@ -26,6 +26,7 @@ usage: cargo xtask CHORE
   bench translate [--runs N] measure translations against checking; writes target/bench.json
   bench ingest [--runs N]    measure durable ingest against SQLite alone, and search; writes target/bench.json
   bench fanout [--runs N]    measure delivery to 1,000 who listen against Node; writes target/bench.json
+  bench policy [--runs N]    hold the rules against two sets of shell lines, and measure verdicts
   agui follow|protobuf|repair
                              our side of AG-UI for scripts: JSON lines on stdin, JSON lines on stdout";
 
@@ -72,6 +73,7 @@ fn benches(which: &[&str], runs: Option<usize>) -> Option<anyhow::Result<()>> {
             "check" => (bench::check, bench::RUNS),
             "translate" => (bench::translate, bench::RUNS),
             "ingest" => (bench::ingest, bench::FEW_RUNS),
+            "policy" => (bench::policy, bench::POLICY_RUNS),
             "fanout" => (bench::fanout, bench::FEW_RUNS),
             _ => return None,
         })
