@@ -1,6 +1,7 @@
 //! `banister answer`: say something to what is waiting.
 
-use banister_client::{Answer, Decision, Error, Said};
+use banister_client::{Answer, Decision, Error, Remember, Said};
+use banister_events::text::one_line;
 use clap::{ArgGroup, Args};
 use serde_json::{Number, Value};
 
@@ -37,11 +38,25 @@ pub(crate) struct AnswerArgs {
     /// A word to the agent
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
+    /// With a yes: do not ask about the same again, for 30 days
+    #[arg(long, value_name = "WHERE", value_enum)]
+    remember: Option<Where>,
     #[command(flatten)]
     place: Place,
     /// Print JSON: {"schema", "ask", "outcome", "by"}
     #[arg(long)]
     json: bool,
+}
+
+/// Where a yes counts from now on.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Where {
+    /// In this project
+    Project,
+    /// In this session
+    Session,
+    /// Everywhere
+    Always,
 }
 
 impl AnswerArgs {
@@ -62,19 +77,40 @@ impl AnswerArgs {
 
 pub(crate) fn run(args: &AnswerArgs) -> anyhow::Result<u8> {
     let client = args.place.client()?;
-    let answer = Answer { message: args.message.clone(), ..Answer::new(args.said()) };
+    let remember = args.remember.map(|place| match place {
+        Where::Project => Remember::Project,
+        Where::Session => Remember::Session,
+        Where::Always => Remember::Always,
+    });
+    let answer = Answer { message: args.message.clone(), remember, ..Answer::new(args.said()) };
     let answered: Result<Value, Error> =
         block_on(async { Ok(client.answer(&args.ask, &answer).await) })?;
     match answered {
         Ok(answered) if args.json => print::say(&answered.to_string()),
-        Ok(_) => print::tell(match answer.said {
-            Said::Decision(Decision::Accept) => "Accepted. The agent goes on.",
-            Said::Decision(Decision::Reject) => "Rejected. The agent has been told.",
-            _ => "Answered. The agent has been told.",
-        }),
+        Ok(answered) => {
+            print::tell(match answer.said {
+                Said::Decision(Decision::Accept) => "Accepted. The agent goes on.",
+                Said::Decision(Decision::Reject) => "Rejected. The agent has been told.",
+                _ => "Answered. The agent has been told.",
+            });
+            remembered(&answered);
+        }
         Err(error) => return refused(error),
     }
     Ok(GOOD)
+}
+
+/// What became of the wish to remember it.
+fn remembered(answered: &Value) {
+    let text = |pointer: &str| answered.pointer(pointer).and_then(Value::as_str);
+    if let Some((covers, until)) = text("/grant/covers").zip(text("/grant/until")) {
+        let id = text("/grant/id").unwrap_or_default();
+        print::tell(&format!("Remembered until {until}: {}", one_line(covers)));
+        print::tell(&format!("To take it back: banister grants revoke {id}"));
+    }
+    if let Some(why) = text("/not_granted") {
+        print::tell(&format!("Not remembered: {why}."));
+    }
 }
 
 /// What did not count: told, with an exit code of its own.

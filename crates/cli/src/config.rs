@@ -16,6 +16,7 @@ use banister_gateway::ingest::Pushing;
 use banister_gateway::keep::Keeping;
 use banister_gateway::upstream::{Address, Policy, Upstream};
 use banister_journal::Level;
+use banister_policy::Pack;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -32,6 +33,11 @@ pub(crate) struct Config {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) data: Option<PathBuf>,
     pub(crate) policy: Option<PathBuf>,
+    /// The embedded rules: `default`, `strict`, `permissive` or `ci`.
+    #[serde(default, deserialize_with = "pack")]
+    pub(crate) pack: Option<Pack>,
+    /// Rules that are only tried.
+    pub(crate) shadow: Option<PathBuf>,
     #[serde(default)]
     pub(crate) sync_allow: bool,
     /// After how many minutes without an event a turn is over; 0 for never.
@@ -64,6 +70,11 @@ pub(crate) struct JournalConfig {
     retain_megabytes: Option<NonZeroU32>,
     /// How often the journal is signed.
     checkpoint_minutes: Option<NonZeroU32>,
+}
+
+fn pack<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Pack>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    name.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 /// What an upstream is called: a word that can stand in a path.

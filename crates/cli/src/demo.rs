@@ -14,10 +14,11 @@ use banister_gateway::random;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::config::Config;
 use crate::failure::GOOD;
 use crate::place::quoted;
 use crate::print;
-use crate::serve::{LISTEN, Up, interrupted, logging, runtime, settings, up};
+use crate::serve::{LISTEN, Named, Up, interrupted, logging, runtime, settings, up};
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<u8> {
     runtime()?.block_on(async {
         let socket = dir.0.join("banister.sock");
         let usual: SocketAddr = LISTEN.parse().context("the default address")?;
-        let settings = settings(dir.0.clone(), None)?;
+        let settings = settings(dir.0.clone(), &Named::default(), &Config::default())?;
         let free = tokio::net::TcpListener::bind(usual).await.is_ok();
         let listen = match args.listen {
             Some(address) => address,

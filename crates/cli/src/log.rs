@@ -11,7 +11,7 @@ mod base64;
 mod checkpoint;
 mod export;
 mod line;
-mod moment;
+pub(crate) mod moment;
 mod object;
 mod reindex;
 mod search;

@@ -16,10 +16,12 @@ mod demo;
 mod env;
 mod extend;
 mod failure;
+mod grants;
 mod hook;
 mod inbox;
 mod log;
 mod place;
+mod policy;
 mod print;
 mod repair;
 mod replay;
@@ -47,6 +49,8 @@ enum Command {
     Inbox(inbox::InboxArgs),
     /// Answer what is waiting on you
     Answer(answer::AnswerArgs),
+    /// List what is granted, and take it back
+    Grants(grants::GrantsArgs),
     /// Take more time to answer what is waiting on you
     Extend(extend::ExtendArgs),
     /// Check a recorded or live stream against its protocol
@@ -61,6 +65,8 @@ enum Command {
     Rules(rules::RulesArgs),
     /// Print the JSON Schemas of a protocol
     Schema(schema::SchemaArgs),
+    /// Explain verdicts, check and try rules, and hold them against the record
+    Policy(policy::PolicyArgs),
     /// Show which coding agents are known, and try their mapping files
     Agents(agents::AgentsArgs),
     /// Read and verify the journal
@@ -89,12 +95,14 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Inbox(args) => inbox::run(&args),
         Command::Answer(args) => answer::run(&args),
+        Command::Grants(args) => grants::run(&args),
         Command::Extend(args) => extend::run(&args),
         Command::Check(args) => print::with(|out, err| check::run(&args, out, err)),
         Command::Repair(args) => print::with(|out, err| repair::run(&args, out, err)),
         Command::Translate(args) => print::with(|out, err| translate::run(&args, out, err)),
         Command::Replay(args) => print::with(|out, err| replay::run(&args, out, err)),
         Command::Rules(args) => print::with(|out, err| rules::run(&args, out, err)),
+        Command::Policy(args) => print::with(|out, err| policy::run(&args, out, err)),
         Command::Schema(args) => print::with(|out, err| schema::run(&args, out, err)),
         Command::Agents(args) => {
             print::with(|out, err| agents::run(&args, &mut std::io::stdin().lock(), out, err))

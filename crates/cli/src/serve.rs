@@ -9,9 +9,11 @@ use anyhow::Context;
 use banister_events::aep::mapping::{Agents, Mapping};
 use banister_gateway::clock::Clock;
 use banister_gateway::keys::{Keys, private_dir, private_file};
+use banister_gateway::policy::{File, Files, ORG};
 use banister_gateway::serve::{Serving, start};
 use banister_gateway::{Gateway, Settings};
 use banister_hook::{Conf, Section};
+use banister_policy::Pack;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -36,6 +38,12 @@ pub(crate) struct ServeArgs {
     /// Your rules, on top of the built-in ones
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// The embedded rules: default, strict, permissive or ci [default: default]
+    #[arg(long, value_name = "PACK")]
+    pack: Option<Pack>,
+    /// Rules that are only tried: what they would have said is recorded, and changes nothing
+    #[arg(long, value_name = "FILE")]
+    shadow: Option<PathBuf>,
     /// The configuration file [default: config.toml in the configuration directory]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -44,12 +52,13 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
     let config = Config::read(args.config.as_deref())?;
     let upstreams = config.upstreams()?;
-    let place = Place { data: args.place.data.clone().or(config.data) };
+    let place = Place { data: args.place.data.clone().or(config.data.clone()) };
     let default = LISTEN.parse().context("the default address")?;
     let listen = args.listen.or(config.listen).unwrap_or(default);
     let data = place.dir()?;
     let socket = socket(&place, &data);
-    let mut settings = settings(data.clone(), args.policy.clone().or(config.policy))?;
+    let named = Named { policy: args.policy.clone(), pack: args.pack, shadow: args.shadow.clone() };
+    let mut settings = settings(data.clone(), &named, &config)?;
     settings.sync_allow = config.sync_allow;
     settings.keeping = config.journal.keeping();
     settings.push = config.push;
@@ -109,21 +118,34 @@ pub(crate) async fn up(
     Ok(Up { gateway, serving, hook })
 }
 
+/// The rules that were named on the command line: they win over the configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    /// The person's.
+    pub(crate) policy: Option<PathBuf>,
+    /// The embedded ones.
+    pub(crate) pack: Option<Pack>,
+    /// Those that are only tried.
+    pub(crate) shadow: Option<PathBuf>,
+}
+
 /// The settings of a gateway for a person.
-pub(crate) fn settings(data: PathBuf, policy: Option<PathBuf>) -> anyhow::Result<Settings> {
+pub(crate) fn settings(data: PathBuf, named: &Named, config: &Config) -> anyhow::Result<Settings> {
+    let absolute =
+        |path: &PathBuf| std::path::absolute(path).with_context(|| path.display().to_string());
+    let user = named.policy.as_ref().or(config.policy.as_ref()).map(absolute).transpose()?;
+    let usual = || config_dir().map(|dir| File::usual(dir.join("policy.yaml")));
+    let shadow = named.shadow.as_ref().or(config.shadow.as_ref()).map(absolute).transpose()?;
+    let policy = Files {
+        pack: named.pack.or(config.pack).unwrap_or_default(),
+        org: Some(File::usual(ORG)),
+        user: user.map(File::named).or_else(usual),
+        shadow: shadow.map(File::named),
+    };
     let mut own: Vec<PathBuf> = config_dir().into_iter().collect();
     own.push(PathBuf::from("/etc/banister"));
-    let policy = policy
-        .or_else(|| config_dir().map(|dir| dir.join("policy.yaml")).filter(|path| path.exists()));
-    let policy = match policy {
-        Some(path) => {
-            let yaml =
-                std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            own.extend(both_names(&path));
-            Some((path.display().to_string(), yaml))
-        }
-        None => None,
-    };
+    let files = [&policy.user, &policy.shadow];
+    own.extend(files.into_iter().flatten().flat_map(|file| both_names(&file.path)));
     Ok(Settings { home: env::HOME.path(), own, policy, ..Settings::new(data) })
 }
 

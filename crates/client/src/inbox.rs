@@ -30,6 +30,21 @@ pub struct Answer {
     /// The `digest` of the ask as it was shown: an answer to anything else does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Where a yes counts from now on without being asked: `project`, `session` or `always`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remember: Option<Remember>,
+}
+
+/// Where a yes counts from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Remember {
+    /// In this project.
+    Project,
+    /// In this session.
+    Session,
+    /// Everywhere.
+    Always,
 }
 
 /// What is said. Which of these are answers depends on what is asked.
@@ -63,7 +78,7 @@ pub enum Decision {
 impl Answer {
     /// Something, without a word to go with it.
     pub fn new(said: Said) -> Self {
-        Self { said, message: None, digest: None }
+        Self { said, message: None, digest: None, remember: None }
     }
 
     /// Yes, without a word.
@@ -117,6 +132,16 @@ impl Client {
     pub async fn answer(&self, ask: &str, answer: &Answer) -> Result<Value> {
         let path = format!("/api/asks/{}/answer", segment(ask));
         in_time(self.post(&path, &serde_json::to_value(answer)?).await)
+    }
+
+    /// The standing permissions: `{"schema", "grants": […]}`.
+    pub async fn grants(&self) -> Result<Value> {
+        self.get("/api/grants").await
+    }
+
+    /// Takes a standing permission back.
+    pub async fn revoke_grant(&self, grant: &str) -> Result<Value> {
+        self.delete(&format!("/api/grants/{}", segment(grant))).await
     }
 
     /// Extends the time to answer: by this much, or by as much again as there was; never beyond what the agent itself

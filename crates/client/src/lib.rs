@@ -33,5 +33,5 @@ pub use emit::{Outbox, Receipt, Status};
 pub use endpoint::Endpoint;
 pub use error::{Error, Result};
 pub use feed::{Feed, Follow, Told};
-pub use inbox::{Answer, Decision, Extended, OpenAsk, Said};
+pub use inbox::{Answer, Decision, Extended, OpenAsk, Remember, Said};
 pub use stream::EventStream;

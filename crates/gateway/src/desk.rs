@@ -306,6 +306,17 @@ impl Desk {
         open
     }
 
+    /// An open ask, by its id or the beginning of it.
+    pub(crate) fn opened(&self, name: &str) -> Result<Opened, Refused> {
+        let asks = self.lock();
+        let id = asks.find(name)?;
+        match (asks.open.get(&id), asks.closed.get(&id)) {
+            (Some(entry), _) => Ok(entry.opened.clone()),
+            (None, Some(first)) => Err(Refused::Late(first.fact.clone())),
+            (None, None) => Err(Refused::Unknown(id)),
+        }
+    }
+
     /// How an ask was closed, if it was, and not too long ago.
     pub fn closed(&self, id: &str) -> Option<CloseFact> {
         let asks = self.lock();

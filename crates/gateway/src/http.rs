@@ -136,6 +136,8 @@ pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Rou
         .route("/api/inbox", get(api::inbox))
         .route("/api/asks/{ask}/answer", post(api::answer))
         .route("/api/asks/{ask}/extend", post(api::extend))
+        .route("/api/grants", get(api::grants))
+        .route("/api/grants/{grant}", delete(api::revoke))
         .route("/api/sessions", get(api::sessions))
         .route("/api/keys", get(keys::list).post(keys::issue))
         .route("/api/keys/{key}", delete(keys::revoke))

@@ -7,8 +7,10 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`serve`] | listens on a TCP port and a Unix socket |
+//! | `grants` | standing permissions become history |
 //! | [`http`] | the doors: who may come in, and to what |
 //! | [`keys`] | keys, scopes, login links, browser sessions |
+//! | [`policy`] | the rules on disk, and which of them count |
 //! | [`pipeline`] | a hook's payload becomes history: read, check, gate, journal, publish |
 //! | [`ingest`] | pushed events become history: in batches, with a receipt each |
 //! | [`index`] | what can be searched of it |
@@ -36,7 +38,6 @@ use std::time::Duration;
 
 use banister_events::aep::mapping::Agents;
 use banister_journal::Journal;
-use banister_policy::Rules;
 use tokio_util::task::TaskTracker;
 
 pub mod attach;
@@ -44,6 +45,7 @@ pub mod clock;
 pub mod deliver;
 pub mod desk;
 mod error;
+mod grants;
 pub mod http;
 pub mod hub;
 pub mod idle;
@@ -54,6 +56,7 @@ pub mod keys;
 pub mod manifest;
 pub mod metrics;
 pub mod pipeline;
+pub mod policy;
 pub mod project;
 pub mod random;
 pub mod rate;
@@ -76,6 +79,7 @@ use keep::{Keeper, Keeping};
 use keys::Keys;
 use manifest::Manifest;
 use metrics::Metrics;
+use policy::Book;
 use rate::Rates;
 use subscriptions::Subscriptions;
 use suite::Suite;
@@ -93,8 +97,8 @@ pub struct Settings {
     pub home: Option<PathBuf>,
     /// Files and directories of Banister's own beyond `data`: nothing an agent does may touch them.
     pub own: Vec<PathBuf>,
-    /// The person's rules: a name for messages, and YAML.
-    pub policy: Option<(String, String)>,
+    /// Where rules come from.
+    pub policy: policy::Files,
     /// Whether an allow by rule waits for the disk too.
     pub sync_allow: bool,
     /// How much is kept, and how long.
@@ -116,7 +120,7 @@ impl Settings {
             data,
             home: None,
             own: Vec::new(),
-            policy: None,
+            policy: policy::Files::default(),
             sync_allow: false,
             keeping: Keeping::default(),
             push: Pushing::default(),
@@ -132,7 +136,7 @@ impl Settings {
 pub struct Gateway {
     pub(crate) settings: Settings,
     pub(crate) agents: Arc<Agents>,
-    pub(crate) rules: Rules,
+    pub(crate) book: Book,
     pub(crate) journal: Journal,
     pub(crate) hub: Hub,
     pub(crate) feeds: deliver::Feeds,
@@ -164,12 +168,9 @@ impl Gateway {
     pub fn open(settings: Settings, clock: Clock) -> Result<Arc<Self>, Error> {
         keys::private_dir(&settings.data)?;
         let agents = Arc::new(Agents::builtin()?);
-        let rules = match &settings.policy {
-            Some((name, yaml)) => Rules::with_user(name, yaml)?,
-            None => Rules::builtin()?,
-        };
+        let book = Book::open(settings.policy.clone(), settings.home.clone())?;
         let journal = Journal::open(&settings.data.join("journal.db"))?;
-        Self::with(settings, clock, agents, rules, journal)
+        Self::with(settings, clock, agents, book, journal)
     }
 
     /// The same, with what was read and opened already.
@@ -177,11 +178,12 @@ impl Gateway {
         settings: Settings,
         clock: Clock,
         agents: Arc<Agents>,
-        rules: Rules,
+        book: Book,
         journal: Journal,
     ) -> Result<Arc<Self>, Error> {
         let keys = Keys::open(&settings.data.join("keys"), clock.clone())?;
         let manifest = Manifest::open(&settings.data.join("keys"))?;
+        book.recall(&journal)?;
         let hub = Hub::new(journal.head());
         let tasks = TaskTracker::new();
         let keeper = Keeper::open(&settings.data, settings.keeping.clone(), &journal, &clock)?;
@@ -193,7 +195,7 @@ impl Gateway {
         Ok(Arc::new(Self {
             settings,
             agents,
-            rules,
+            book,
             journal,
             hub,
             feeds: deliver::Feeds::default(),

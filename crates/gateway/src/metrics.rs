@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use banister_events::activity::Decision;
 use banister_events::event::Protocol;
 
 use crate::Gateway;
@@ -13,6 +14,8 @@ use crate::ingest::Status;
 const BUCKETS: [u64; 8] = [500, 1_000, 5_000, 10_000, 50_000, 250_000, 1_000_000, 10_000_000];
 /// The statuses that are told apart; the last stands for all others.
 const CODES: [u16; 13] = [200, 303, 400, 401, 403, 404, 409, 413, 422, 429, 500, 503, 0];
+
+const DECISIONS: [Decision; 3] = [Decision::Allow, Decision::Ask, Decision::Deny];
 
 /// Counters of one gateway.
 #[derive(Debug, Default)]
@@ -26,6 +29,8 @@ pub struct Metrics {
     took: [AtomicU64; BUCKETS.len() + 1],
     took_micros: AtomicU64,
     turned_away: AtomicU64,
+    /// What was said, then what rules that are only tried would have said.
+    tried: [[AtomicU64; 3]; 3],
 }
 
 impl Metrics {
@@ -44,6 +49,13 @@ impl Metrics {
             Some(false) => deny,
             None => abstain,
         }));
+    }
+
+    /// Counts a verdict that rules which are only tried would not have given.
+    pub(crate) fn tried(&self, said: Decision, tried: Decision) {
+        let row = DECISIONS.into_iter().zip(&self.tried).find(|(it, _)| *it == said);
+        let cells = row.into_iter().flat_map(|(_, cells)| DECISIONS.into_iter().zip(cells));
+        add(cells.filter(|(it, _)| *it == tried).map(|(_, cell)| cell).next());
     }
 
     /// Counts a request: what it was answered with, and when.
@@ -99,11 +111,39 @@ impl Gateway {
             let code = if code == 0 { "other".to_owned() } else { code.to_string() };
             page.row(name, &format!("{{code=\"{code}\"}}"), load(cell));
         }
+        self.rules(&mut page);
         metrics.durations(&mut page);
         let name = "banister_connections_refused_total";
         page.head(name, "counter", "Connections that were one too many.");
         page.row(name, "", load(&metrics.turned_away));
         page.0
+    }
+}
+
+impl Gateway {
+    fn rules(&self, page: &mut Page) {
+        let standing = self.book.standing();
+        let name = "banister_rules_info";
+        page.head(name, "gauge", "The rules that count, and those that are tried, by their hash.");
+        page.row(name, &format!("{{role=\"live\",hash=\"{}\"}}", standing.hash), 1);
+        if let Some(hash) = &standing.shadow {
+            page.row(name, &format!("{{role=\"shadow\",hash=\"{hash}\"}}"), 1);
+        }
+        let name = "banister_rules_stale";
+        page.head(name, "gauge", "Whether the rule files as they are now do not load.");
+        page.row(name, "", standing.failed.is_some().into());
+        let name = "banister_rules_reloads_total";
+        page.head(name, "counter", "How often rule files had changed, by whether they loaded.");
+        page.row(name, "{result=\"good\"}", standing.reloads.good);
+        page.row(name, "{result=\"failed\"}", standing.reloads.failed);
+        let name = "banister_shadow_differences_total";
+        page.head(name, "counter", "Verdicts that the rules which are tried would not have given.");
+        for (said, cells) in DECISIONS.into_iter().zip(&self.metrics.tried) {
+            for (tried, cell) in DECISIONS.into_iter().zip(cells) {
+                let labels = format!("{{live=\"{}\",shadow=\"{}\"}}", said.name(), tried.name());
+                page.row(name, &labels, load(cell));
+            }
+        }
     }
 }
 

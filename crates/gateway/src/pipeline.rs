@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::desk::AskDraft;
 use crate::index::Index;
+use crate::policy::{Asked, Gated};
 use crate::project::HOOK;
 use crate::{Error, Gateway};
 
@@ -183,7 +184,8 @@ impl Gateway {
             Err(finding) => return self.unreadable(incoming, now, finding).await,
         };
         let findings = check(incoming, &read);
-        let gate = read.mapped.gated.then(|| self.gate(incoming, &read));
+        let gated = read.mapped.gated.then(|| self.gate(incoming, &read));
+        let gate = gated.as_ref().map(|gated| gated.gate.clone());
         let ask = match &gate {
             Some(gate) if gate.decision == Decision::Ask => {
                 let what = (read.action.clone(), gate.clone());
@@ -192,7 +194,7 @@ impl Gateway {
             }
             _ => None,
         };
-        let event = draft(incoming, &read, now, &findings, gate.as_ref());
+        let event = draft(incoming, &read, now, &findings, gated.as_ref());
         let protocol = event.source.protocol.clone();
         let origin = Origin { session: read.session.as_str().into(), seq: 0, time: now };
         let found = Index::of_events(&read.mapped.events, gate.as_ref(), &origin);
@@ -272,26 +274,26 @@ impl Gateway {
         Ok(Read { mapping, hook, session, mapped, action })
     }
 
-    fn gate(&self, incoming: &Incoming, read: &Read<'_>) -> Gate {
+    fn gate(&self, incoming: &Incoming, read: &Read<'_>) -> Gated {
         if incoming.kept.is_some_and(|kept| kept.refused) {
-            return denied("no-gateway", "There was no gateway, so the hook refused.", None);
+            return denied("no-gateway", "There was no gateway, so the hook refused.", None).into();
         }
         let Some(action) = &read.action else {
             let unseen = Some("no tool or no id in the payload".to_owned());
-            return denied(NO_ACTION.code, "The payload does not say what would run.", unseen);
+            let reason = "The payload does not say what would run.";
+            return denied(NO_ACTION.code, reason, unseen).into();
         };
         let context = read.context();
-        let home = self.settings.home.as_ref().map(|home| home.to_string_lossy());
-        banister_policy::evaluate(
-            &self.rules,
-            &banister_policy::Request {
+        self.judge(
+            &incoming.agent,
+            &Asked {
                 agent: &read.mapping.agent,
+                session: Some(&read.session),
                 action,
                 cwd: context.cwd.as_deref(),
                 project: None,
-                home: home.as_deref(),
                 own: &self.own,
-                links: &[],
+                now: self.clock.now(),
             },
         )
     }
@@ -386,7 +388,7 @@ fn draft(
     read: &Read<'_>,
     now: Timestamp,
     findings: &[Finding],
-    gate: Option<&Gate>,
+    gate: Option<&Gated>,
 ) -> Draft {
     Draft {
         session: read.session.clone(),

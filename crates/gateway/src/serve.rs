@@ -38,6 +38,8 @@ const DRAIN: Duration = Duration::from_secs(3);
 /// How long requests that are under way when a gateway stops may take.
 const IN_FLIGHT: Duration = Duration::from_secs(1);
 const SWEEP: Duration = Duration::from_millis(500);
+/// The rule files are looked at once in so many sweeps.
+const RULES_EVERY: u32 = 2;
 /// The spool is looked at once in so many sweeps.
 const SPOOL_EVERY: u32 = 20;
 
@@ -274,6 +276,11 @@ async fn housekeeping(gateway: Arc<Gateway>, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => break,
             () = tokio::time::sleep(SWEEP) => {}
+        }
+        if round.is_multiple_of(RULES_EVERY) {
+            let gateway = Arc::clone(&gateway);
+            // Loading rules takes longer than a step of a task may.
+            drop(tokio::task::spawn_blocking(move || gateway.book.refresh()).await);
         }
         gateway.desk.sweep().await;
         gateway.sweep_subscriptions().await;

@@ -20,6 +20,10 @@ pub(super) fn line(record: &Record) -> String {
             let by = word(&body, "/by");
             format!("{} {} by {by}", word(&body, "/ask"), word(&body, "/outcome"))
         }
+        Kind::Grant => {
+            format!("granted {} in place of {}", word(&body, "/id"), word(&body, "/rule"))
+        }
+        Kind::Revocation => format!("took back {}", word(&body, "/grant")),
         _ => format!("{} bytes", record.body.len()),
     };
     let verdict = match &record.gate {

@@ -4,13 +4,13 @@ use banister_gateway::clock::Clock;
 use jiff::{SignedDuration, Timestamp};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(crate) enum Moment {
     At(Timestamp),
     Ago(SignedDuration),
 }
 
 impl Moment {
-    pub(super) fn time(self) -> Timestamp {
+    pub(crate) fn time(self) -> Timestamp {
         match self {
             Self::At(time) => time,
             Self::Ago(ago) => Clock::System.now().checked_sub(ago).unwrap_or(Timestamp::MIN),

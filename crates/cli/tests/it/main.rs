@@ -23,6 +23,7 @@ mod examples; // the client library at work
 mod kill; // kill -9 under load
 mod kill_push; // the same, while programs push and somebody follows
 mod log; // the journal from its file
+mod policy; // verdicts, rules while a gateway runs, grants
 mod push; // events from other programs
 mod rail; // a hook asks, a person answers
 mod restart; // open asks survive

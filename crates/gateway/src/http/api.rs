@@ -19,6 +19,7 @@ use super::{Problem, Shared};
 use crate::deliver::blocking;
 use crate::desk::{Given, More, Opened, Refused, Said};
 use crate::keys::Scope;
+use crate::policy::{Grant, Scope as Remember};
 
 /// The longest word to the agent.
 pub(super) const MESSAGE_CHARS: usize = 4_000;
@@ -111,6 +112,8 @@ struct Answer {
     message: Option<String>,
     /// The digest of the action the person saw; where it is given it must be the one that is asked about.
     digest: Option<String>,
+    /// Where a yes counts from now on without being asked: `project`, `session` or `always`.
+    remember: Option<Remember>,
 }
 
 impl Answer {
@@ -161,12 +164,83 @@ pub(super) async fn answer(
     let said = answer.said()?;
     let message = answer.message.map(|message| text::shorten(&message, MESSAGE_CHARS).into_owned());
     let (door, digest) = (shared.door.name, answer.digest);
+    let gateway = &shared.gateway;
+    let grant = match answer.remember {
+        None => None,
+        Some(_) if !matches!(said, Said::Accept | Said::Yes) => {
+            return Err(not_granted("only a yes can be remembered"));
+        }
+        Some(scope) => {
+            let opened = gateway.desk.opened(&ask).map_err(|refused| problem(&refused))?;
+            let grant = gateway.grantable(&opened, scope, &guest.key);
+            Some(grant.map_err(|why| not_granted(why.to_string()))?)
+        }
+    };
     let given = Given { said, message, door, key: guest.key, digest };
-    match shared.gateway.desk.give(&ask, &given).await {
-        Ok(fact) => Ok(Json(json!({
-            "schema": "banister.answer/v1", "ask": fact.ask, "outcome": fact.outcome, "by": fact.by,
-        }))),
-        Err(refused) => Err(problem(&refused)),
+    let fact = gateway.desk.give(&ask, &given).await.map_err(|refused| problem(&refused))?;
+    let mut told = json!({
+        "schema": "banister.answer/v1", "ask": fact.ask, "outcome": fact.outcome, "by": fact.by,
+    });
+    if let Some((grant, told)) = grant.zip(told.as_object_mut()) {
+        // The answer stands, whatever becomes of the grant.
+        match gateway.grant(&grant, door).await {
+            Ok(()) => told.insert("grant".into(), grant_row(&grant)),
+            Err(why) => told.insert("not_granted".into(), json!(why.to_string())),
+        };
+    }
+    Ok(Json(told))
+}
+
+fn not_granted(why: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "grant", why)
+        .remedy("answer without remembering it, or write a rule")
+}
+
+/// A standing permission, as people and programs read it.
+fn grant_row(grant: &Grant) -> Value {
+    json!({
+        "id": grant.id,
+        "covers": text::visible(&grant.covers.to_string()),
+        "scope": grant.scope,
+        "project": grant.project,
+        "session": grant.session,
+        "agent": grant.agent,
+        "rule": grant.rule,
+        "ask": grant.ask,
+        "by": grant.by,
+        "since": time_text(grant.since),
+        "until": time_text(grant.until),
+    })
+}
+
+pub(super) async fn grants(
+    State(shared): State<Shared>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Problem> {
+    shared.admit(&method, &headers, Scope::Watch)?;
+    let gateway = &shared.gateway;
+    let grants: Vec<Value> =
+        gateway.book.grants(gateway.clock.now()).iter().map(grant_row).collect();
+    Ok(Json(json!({ "schema": "banister.grants/v1", "grants": grants })))
+}
+
+pub(super) async fn revoke(
+    State(shared): State<Shared>,
+    Path(grant): Path<String>,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Problem> {
+    let guest = shared.admit(&method, &headers, Scope::Answer)?;
+    let revoked = shared.gateway.revoke(&grant, shared.door.name, &guest.key).await;
+    match revoked.map_err(|error| Problem::internal(&error))? {
+        Some(grant) => Ok(Json(json!({ "schema": "banister.revocation/v1", "grant": grant.id }))),
+        None => Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "grant",
+            format!("no grant, or more than one, is called {grant:?}"),
+        )
+        .remedy("GET /api/grants lists them")),
     }
 }
 

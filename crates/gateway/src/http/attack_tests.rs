@@ -66,6 +66,8 @@ const DOORS: &[(&str, &str, Needs)] = &[
     ("GET", "/api/inbox", WATCH),
     ("POST", "/api/asks/{ask}/answer", ANSWER),
     ("POST", "/api/asks/{ask}/extend", ANSWER),
+    ("GET", "/api/grants", WATCH),
+    ("DELETE", "/api/grants/{grant}", ANSWER),
     ("GET", "/api/sessions", WATCH),
     ("GET", "/api/keys", ADMIN),
     ("POST", "/api/keys", ADMIN),

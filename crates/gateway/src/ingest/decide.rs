@@ -23,6 +23,7 @@ use sha2::{Digest, Sha256};
 use super::{ID_REUSED, Item, NOTHING_TO_DECIDE, Place, Policy, Pusher, breaks, found, kept};
 use crate::desk::{AskDraft, Decided};
 use crate::pipeline::{Accepted, Incoming, NO_ACTION, again, denied};
+use crate::policy::{Asked, Gated};
 use crate::{Error, Gateway};
 
 /// An event and whoever waits on it.
@@ -121,11 +122,12 @@ impl Gateway {
         };
         let Some(event_id) = &facts.id else { return Err(nothing("the event has no id")) };
         let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
-        let gate = match Type::from_alias(kind) {
-            Some(Type::ActionRequested) => Some(self.verdict(event, &facts.agent)),
+        let gated = match Type::from_alias(kind) {
+            Some(Type::ActionRequested) => Some(self.verdict(event, &facts.agent, session)),
             Some(_) => None,
             None => return Err(nothing("the type of the event is not known")),
         };
+        let gate = gated.as_ref().map(|gated| gated.gate.clone());
         let now = self.clock.now();
         let mut lane = self.lanes.enter(session).await;
         self.recall(&mut lane, session, source.protocol).await.map_err(Trouble::Failed)?;
@@ -143,7 +145,7 @@ impl Gateway {
         }
         let findings = kept(findings);
         let mut draft = source.draft(item, facts, &found(&findings, false), now);
-        draft.gate = gate.as_ref().and_then(|gate| serde_json::to_value(gate).ok());
+        draft.gate = gated.and_then(|gated| serde_json::to_value(gated).ok());
         let ask = match &gate {
             Some(gate) if gate.decision == activity::Decision::Ask => {
                 let incoming = incoming(facts.agent.clone(), event_id.clone(), waiting);
@@ -188,23 +190,22 @@ impl Gateway {
         }
     }
 
-    fn verdict(&self, event: &Value, agent: &str) -> Gate {
+    fn verdict(&self, event: &Value, agent: &str, session: &str) -> Gated {
         let Some(action) = read::action(event) else {
             let unseen = Some("no tool or no id in the event".to_owned());
-            return denied(NO_ACTION.code, "The event does not say what would run.", unseen);
+            return denied(NO_ACTION.code, "The event does not say what would run.", unseen).into();
         };
         let context = read::context(event);
-        let home = self.settings.home.as_ref().map(|home| home.to_string_lossy());
-        banister_policy::evaluate(
-            &self.rules,
-            &banister_policy::Request {
+        self.judge(
+            agent,
+            &Asked {
                 agent,
+                session: Some(session),
                 action: &action,
                 cwd: context.cwd.as_deref(),
                 project: None,
-                home: home.as_deref(),
                 own: &self.own,
-                links: &[],
+                now: self.clock.now(),
             },
         )
     }

@@ -8,7 +8,6 @@ use axum::body::Body;
 use banister_events::aep::mapping::Agents;
 use banister_journal::Journal;
 use banister_journal::simulation::Fate;
-use banister_policy::Rules;
 use http::{Request, Response};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
@@ -20,6 +19,7 @@ use crate::clock::Clock;
 use crate::http::{Door, router};
 use crate::ingest::Pushing;
 use crate::keep::Keeping;
+use crate::policy::{Book, Files};
 use crate::{Gateway, Settings};
 
 const HOST: &str = "127.0.0.1:7717";
@@ -87,15 +87,17 @@ impl House {
         weather: &Arc<Weather>,
         keeping: Keeping,
     ) -> Self {
-        static KNOWN: OnceLock<(Arc<Agents>, Rules)> = OnceLock::new();
-        let (agents, rules) =
-            KNOWN.get_or_init(|| (Arc::new(Agents::builtin().unwrap()), Rules::builtin().unwrap()));
+        static KNOWN: OnceLock<(Arc<Agents>, Book)> = OnceLock::new();
+        let (agents, book) = KNOWN.get_or_init(|| {
+            let book = Book::open(Files::default(), None).unwrap();
+            (Arc::new(Agents::builtin().unwrap()), book)
+        });
         let push = Pushing { rate: 0, ..Pushing::default() };
         let settings = Settings { keeping, push, ..Settings::new(data.to_owned()) };
         let journal = Journal::simulated(&data.join("journal.db"), Arc::clone(weather) as _);
-        let (agents, rules) = (Arc::clone(agents), rules.clone());
+        let (agents, book) = (Arc::clone(agents), book.afresh());
         let gateway =
-            Gateway::with(settings, clock.clone(), agents, rules, journal.unwrap()).unwrap();
+            Gateway::with(settings, clock.clone(), agents, book, journal.unwrap()).unwrap();
         let door = Door::web(HOST.parse().unwrap());
         let doors = router(Arc::clone(&gateway), door, CancellationToken::new());
         let key = |name| std::fs::read_to_string(gateway.keys.file(name)).unwrap().into();

@@ -1,0 +1,170 @@
+//! Rule files: where they are, whether they have changed, what they say.
+
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use banister_policy::{Layers, Pack, Rules, Source};
+
+/// Where an organisation's rules are.
+pub const ORG: &str = "/etc/banister/policy.yaml";
+/// What a project's own rules are called, from its folders.
+pub const PROJECT: [&str; 2] = [".banister.yaml", ".banister/policy.yaml"];
+
+/// The longest rule file that is read, in bytes; policy takes no longer one.
+const LONGEST: u64 = 1024 * 1024;
+
+/// Where rules come from.
+#[derive(Debug, Clone, Default)]
+pub struct Files {
+    /// The embedded rules to start with.
+    pub pack: Pack,
+    /// The organisation's rules.
+    pub org: Option<File>,
+    /// The person's rules.
+    pub user: Option<File>,
+    /// Rules that are only tried: what they would have said is recorded where it differs.
+    pub shadow: Option<File>,
+}
+
+/// One rule file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it has to be there.
+    pub required: bool,
+}
+
+impl File {
+    /// A file that somebody named: it has to be there.
+    pub fn named(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), required: true }
+    }
+
+    /// A file that counts if it is there.
+    pub fn usual(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), required: false }
+    }
+
+    /// What it says; `None` where it need not be there and is not.
+    fn read(&self) -> Result<Option<Text>, Trouble> {
+        match read(&self.path) {
+            Ok(text) => Ok(Some(Text { name: self.path.display().to_string(), text })),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !self.required => {
+                Ok(None)
+            }
+            Err(source) => Err(Trouble::Unreadable { path: self.path.clone(), source }),
+        }
+    }
+}
+
+/// Why rules do not count.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// A file cannot be read.
+    #[error("{path}: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        source: std::io::Error,
+    },
+    /// Rules do not load.
+    #[error(transparent)]
+    Wrong(#[from] banister_policy::Error),
+    /// A folder has its rules under both names.
+    #[error("{folder}: there are both {} and {}; keep one of them", PROJECT[0], PROJECT[1])]
+    Both {
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+/// The text of a file, and what it is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Text {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+impl Text {
+    fn source(text: Option<&Self>) -> Option<Source<'_>> {
+        text.map(|text| Source { name: &text.name, text: &text.text })
+    }
+}
+
+/// What makes up the rules that count everywhere.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Texts {
+    pack: Pack,
+    org: Option<Text>,
+    user: Option<Text>,
+}
+
+impl Texts {
+    pub(super) fn read(files: &Files) -> Result<Self, Trouble> {
+        let text = |file: &Option<File>| file.as_ref().map_or(Ok(None), File::read);
+        Ok(Self { pack: files.pack, org: text(&files.org)?, user: text(&files.user)? })
+    }
+
+    /// The rules that a candidate for the person's would make.
+    pub(super) fn with_user(self, file: &File) -> Result<Self, Trouble> {
+        Ok(Self { user: file.read()?, ..self })
+    }
+
+    pub(super) fn load(
+        &self,
+        project: Option<&Text>,
+        grants: Option<&Text>,
+    ) -> Result<Rules, banister_policy::Error> {
+        Rules::load(&Layers {
+            pack: self.pack,
+            org: Text::source(self.org.as_ref()),
+            user: Text::source(self.user.as_ref()),
+            project: Text::source(project),
+            grants: Text::source(grants),
+        })
+    }
+}
+
+/// What a file looks like from outside: another stamp, another text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    modified: (i64, i64),
+    changed: (i64, i64),
+    length: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    /// `None` where there is no file.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let file = std::fs::metadata(path).ok()?;
+        Some(Self {
+            modified: (file.mtime(), file.mtime_nsec()),
+            changed: (file.ctime(), file.ctime_nsec()),
+            length: file.len(),
+            inode: file.ino(),
+        })
+    }
+}
+
+/// A project's rule file.
+pub(super) fn project_text(path: &Path) -> Result<Text, Trouble> {
+    let text =
+        read(path).map_err(|source| Trouble::Unreadable { path: path.to_owned(), source })?;
+    Ok(Text { name: path.display().to_string(), text })
+}
+
+/// Reads no more than a rule file may hold, and nothing that is no file: a pipe would never end.
+fn read(path: &Path) -> std::io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("this is no file"));
+    }
+    let mut text = String::new();
+    // One byte more, so that policy sees that it is too long.
+    std::fs::File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    Ok(text)
+}
