@@ -6,6 +6,7 @@
 //! | rule | when |
 //! |---|---|
 //! | `none` | no rule spoke |
+//! | `nothing` | a shell text that runs no program: a comment, an option of the shell |
 //! | `opaque` | not everything it does could be read, and no rule denied or asked by itself |
 //! | `redirect` | the shell writes a file |
 //! | `decoded` | a shell runs what was decoded before, whatever that is |
@@ -97,6 +98,9 @@ pub(crate) fn verdict(
             let own = command(rules, subject, at, simple, opaque.is_none());
             each(at, &own);
             gates.extend(own);
+        }
+        if runs_nothing(subject) {
+            gates.push(nothing());
         }
         if subject.reading.decoded {
             gates.push(ask(
@@ -341,6 +345,24 @@ fn ask(rule: &str, reason: &str) -> Gate {
         irreversible: None,
         opaque: None,
         safer: None,
+    }
+}
+
+/// Whether there is a text, and no program in it: a comment, an option of the shell, a sum.
+fn runs_nothing(subject: &Subject<'_>) -> bool {
+    subject.reading.commands.is_empty()
+        && subject.texts.iter().any(|text| !text.trim().is_empty())
+        && opacity(subject).is_none()
+}
+
+fn nothing() -> Gate {
+    Gate {
+        decision: Decision::Allow,
+        rule: "nothing".to_owned(),
+        reason: "It runs nothing.".to_owned(),
+        risk: Risk::Low,
+        irreversible: Some(false),
+        ..nothing_matched()
     }
 }
 
