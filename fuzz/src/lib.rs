@@ -273,43 +273,84 @@ pub fn policy_shell(data: &[u8]) {
     }
 }
 
-/// A simple command means the same words to this reader as to another one.
+/// Reading shell: where three parsers accept a text of simple commands, they agree on every word.
 ///
-/// The other parser recurses on its input, so that only short texts go there.
+/// The other two overflow their stacks on deep nesting, so texts are short and have nothing that nests.
 ///
 /// # Panics
 ///
-/// If both accept a text as one simple command and their words differ.
+/// If all accept a text and their words differ.
 pub fn policy_parsers(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let plain = |c: char| c.is_ascii_alphanumeric() || " ./_-'\"\\=:,+@%".contains(c);
-    // The other one removes every backslash in double quotes, which a shell does not.
+    let plain = |c: char| c.is_ascii_alphanumeric() || " ./_-'\"\\=:,+@%;&|\n".contains(c);
+    // One of the others removes every backslash in double quotes, which a shell does not.
     let differs = text.contains('\\') && text.contains('"');
     if text.len() > 256 || differs || !text.chars().all(plain) {
         return;
     }
     let reading = shell::read(text);
-    let [simple] = reading.commands.as_slice() else { return };
-    if reading.opaque.is_some() || !simple.steps.is_empty() || !simple.assignments.is_empty() {
-        return;
-    }
-    let options = brush_parser::ParserOptions::default();
-    let Ok(tokens) = brush_parser::tokenize_str(text) else { return };
-    let words: Option<Vec<String>> = tokens
-        .iter()
-        .map(|token| match token {
-            brush_parser::Token::Word(word, _) => Some(brush_parser::unquote_str(word)),
-            brush_parser::Token::Operator(..) => None,
-        })
-        .collect();
-    let (Some(words), Ok(_)) = (words, brush_parser::parse_tokens(&tokens, &options)) else {
-        return;
+    let joins = |step: &str| step == "pipeline";
+    let is_plain = |simple: &shell::Simple| {
+        simple.assignments.is_empty() && simple.steps.iter().all(|step| joins(step))
     };
-    let argv: Vec<&str> = simple.argv.iter().map(|word| word.text.as_str()).collect();
-    // Wrappers are seen through here and not there.
-    if argv.len() == words.len() {
-        assert_eq!(argv, words, "{text:?}");
+    if reading.opaque.is_some() || !reading.commands.iter().all(is_plain) {
+        return;
     }
+    let ours: Vec<Vec<&str>> = reading
+        .commands
+        .iter()
+        .map(|simple| simple.argv.iter().map(|word| word.text.as_str()).collect())
+        .collect();
+    let (Some(brush), Some(rable)) = (brush_words(text), rable_words(text)) else { return };
+    assert_eq!(brush, rable, "{text:?}");
+    // Wrappers are seen through here and not there.
+    if ours.iter().map(Vec::len).eq(brush.iter().map(Vec::len)) {
+        assert_eq!(ours, brush, "{text:?}");
+    }
+}
+
+fn brush_words(text: &str) -> Option<Vec<Vec<String>>> {
+    let tokens = brush_parser::tokenize_str(text).ok()?;
+    brush_parser::parse_tokens(&tokens, &brush_parser::ParserOptions::default()).ok()?;
+    let mut commands = vec![Vec::new()];
+    for token in &tokens {
+        match token {
+            brush_parser::Token::Word(word, _) => {
+                commands.last_mut()?.push(brush_parser::unquote_str(word));
+            }
+            brush_parser::Token::Operator(operator, _) => match operator.as_str() {
+                ";" | "&" | "&&" | "|" | "||" | "\n" => commands.push(Vec::new()),
+                _ => return None,
+            },
+        }
+    }
+    commands.retain(|words| !words.is_empty());
+    Some(commands)
+}
+
+fn rable_words(text: &str) -> Option<Vec<Vec<String>>> {
+    let mut commands = Vec::new();
+    let mut nodes: Vec<rable::Node> = rable::parse(text, false).ok()?;
+    nodes.reverse();
+    while let Some(node) = nodes.pop() {
+        match node.kind {
+            rable::NodeKind::Command { assignments, words, redirects }
+                if assignments.is_empty() && redirects.is_empty() =>
+            {
+                let words = words.into_iter().map(|word| match word.kind {
+                    rable::NodeKind::Word { value, .. } => Some(brush_parser::unquote_str(&value)),
+                    _ => None,
+                });
+                commands.push(words.collect::<Option<Vec<String>>>()?);
+            }
+            rable::NodeKind::Pipeline { commands, .. } => nodes.extend(commands.into_iter().rev()),
+            rable::NodeKind::List { items } => {
+                nodes.extend(items.into_iter().map(|item| item.command).rev());
+            }
+            _ => return None,
+        }
+    }
+    Some(commands)
 }
 
 fn bash(command: &str) -> Action {
