@@ -19,7 +19,6 @@ use banister_events::activity::{Action, Decision, Gate, Risk};
 use crate::effects::{Effect, Kind};
 use crate::floor;
 use crate::layers::Layer;
-use crate::pack::Asks;
 use crate::path::Names;
 use crate::rule::{Rule, Target};
 use crate::rules::Rules;
@@ -135,7 +134,7 @@ pub(crate) fn verdict(
         gate.risk = Risk::High;
         gate.opaque = Some(reason);
     }
-    if gate.decision == Decision::Ask && rules.asks() == Asks::Deny {
+    if gate.decision == Decision::Ask && rules.denies_asks() {
         gate.decision = Decision::Deny;
         gate.reason.push_str(" Nobody is there to be asked.");
     }

@@ -173,6 +173,11 @@ impl Rules {
         self.0.pack
     }
 
+    /// Whether nobody is there to be asked, so that an ask is a deny.
+    pub fn denies_asks(&self) -> bool {
+        self.0.asks == Asks::Deny
+    }
+
     /// Every rule, the more personal layers first.
     pub fn describe(&self) -> impl Iterator<Item = Described<'_>> {
         self.with_origins().map(|(rule, Origin { name, draft })| Described {
@@ -211,10 +216,6 @@ impl Rules {
 
     pub(crate) fn tools(&self) -> &Tools {
         &self.0.tools
-    }
-
-    pub(crate) fn asks(&self) -> Asks {
-        self.0.asks
     }
 
     /// Whether setting a variable changes nothing an allow rule relies on.

@@ -16,6 +16,8 @@ use crate::tools::{Class, Tools};
 /// How deep, and how many values of, an input is looked at.
 const MAX_DEPTH: usize = 16;
 const MAX_VALUES: usize = 10_000;
+/// Why a line of PowerShell or cmd is opaque.
+const FOREIGN: &str = "the language of this shell is not read, and this is no plain line";
 /// The argument that is a list of commands; under any other name a list is one command, already split.
 const LIST: &str = "commands";
 /// The most directories that are looked at where it is not known which of them counts.
@@ -187,15 +189,35 @@ impl<'a> Subject<'a> {
         };
         let others: Vec<String> =
             names.command.iter().filter(|key| Some(*key) != split.as_ref()).cloned().collect();
-        self.take_texts(strings, &others);
+        if tools.is_unread(self.tool) {
+            self.take_foreign(tools, strings, &others);
+        } else {
+            self.take_texts(strings, &others);
+        }
         if self.reading == Reading::default() && self.texts.is_empty() {
             self.note("its input holds no command");
         }
         if field(&names.environment).is_some_and(|(_, value)| !is_empty(value)) {
             self.note("it sets environment variables");
         }
-        if tools.is_unread(self.tool) {
-            self.note("the language of this shell is not read");
+    }
+
+    /// Reads the lines of a shell with another language, as far as they are plain.
+    fn take_foreign(&mut self, tools: &Tools, strings: &[(&'a str, &'a str)], keys: &[String]) {
+        let mut told = false;
+        for (key, text) in strings.iter().filter(|(key, _)| keys.iter().any(|name| name == key)) {
+            told = true;
+            if let Some(line) = tools.plain_line(text) {
+                self.texts.push(text);
+                let reading = self.with_facts(|facts| shell::read_at(&line, facts));
+                self.merge(reading);
+            } else {
+                self.note(FOREIGN);
+                self.take_texts(&[(*key, *text)], keys);
+            }
+        }
+        if !told {
+            self.note(FOREIGN);
         }
     }
 

@@ -56,6 +56,7 @@ pub(crate) struct Tools {
     schema: String,
     classes: std::collections::BTreeMap<Class, Vec<String>>,
     unread: Vec<String>,
+    shared: Vec<String>,
     deleting: Vec<String>,
     globbing: Vec<String>,
     pub(crate) arguments: Arguments,
@@ -99,6 +100,22 @@ impl Tools {
     /// Whether the tool runs text of a language that is not read.
     pub(crate) fn is_unread(&self, tool: &str) -> bool {
         lists(&self.unread, tool)
+    }
+
+    /// A line of a shell that is not read, as ours would write it, if it is plain enough to mean the same in both.
+    ///
+    /// A colon may belong to a drive, a tilde to a home that is not known here, a comma to a list, `%` and `$` to a
+    /// variable; a backslash parts the names of a path.
+    pub(crate) fn plain_line(&self, text: &str) -> Option<String> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._-/\\=+\"".contains(c);
+        let line = text.trim();
+        let program = line.split(' ').next().unwrap_or_default();
+        // A path in quotes that ends in a backslash is read in three ways.
+        let is_clear = line.chars().all(is_plain)
+            && line.matches('"').count().is_multiple_of(2)
+            && !line.contains("\\\"");
+        (is_clear && self.shared.iter().any(|name| name == program))
+            .then(|| line.replace('\\', "/"))
     }
 
     /// Whether the tool deletes the files it names.
