@@ -242,7 +242,7 @@ fn writes(
         }
         for directory in subject.places(at) {
             let path = subject.around.resolve(&redirect.target.text, directory);
-            let gate = choose(rules.rules().iter(), readable, derived, |rule| {
+            let gate = choose(rules.rules(), readable, derived, |rule| {
                 let tool = rule.decision != Decision::Allow || rule.layer != Layer::Pack;
                 let speaks = tool && rule.speaks_of(subject, Class::Write)
                     || rule.is_for_redirects() && rule.speaks_of(subject, Class::Shell);
@@ -266,7 +266,7 @@ fn is_sink(target: &str) -> bool {
 fn files(rules: &Rules, subject: &Subject<'_>, class: Class, readable: bool) -> Vec<Gate> {
     let derived = grade(subject.tool_effects.iter(), subject);
     let one = |path: Option<&Names>| {
-        choose(rules.rules().iter(), readable, derived, |rule| {
+        choose(rules.rules(), readable, derived, |rule| {
             (rule.speaks_of(subject, class)
                 && rule.matches_path(path, &subject.around)
                 && rule.matches_tool(&subject.tool_effects))

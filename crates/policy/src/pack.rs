@@ -5,11 +5,14 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{LazyLock, OnceLock};
 
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::rule::{Draft, File, yaml};
+use crate::layers::Layer;
+use crate::rule::{Draft, File, Rule, yaml};
+use crate::rules::Origin;
 
 /// A set of rules to start with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -100,12 +103,27 @@ pub(crate) enum Asks {
     Deny,
 }
 
-/// A pack, read.
+/// A pack, ready to decide.
+#[derive(Debug)]
 pub(crate) struct Contents {
-    pub(crate) drafts: Vec<(&'static str, Draft)>,
+    pub(crate) rules: Vec<Rule>,
+    /// Where each rule comes from, in the same order.
+    pub(crate) origins: Vec<Origin>,
     pub(crate) environment: Vec<String>,
     pub(crate) asks: Asks,
 }
+
+/// The packs, each read when it is first wanted: the rules of a person and of each repository come and go, these stay.
+static CONTENTS: [OnceLock<Result<Contents, Error>>; 4] = [const { OnceLock::new() }; 4];
+
+static IDS: LazyLock<Result<Vec<String>, Error>> = LazyLock::new(|| {
+    let mut ids = Vec::new();
+    for (_, name, text) in FILES {
+        let file = File::parse(name, text)?;
+        ids.extend(file.rules.iter().map(|draft| format!("pack.{}", draft.id.value)));
+    }
+    Ok(ids)
+});
 
 impl Pack {
     /// Every pack.
@@ -150,8 +168,19 @@ impl Pack {
         }
     }
 
-    /// Reads the pack's rules.
-    pub(crate) fn read(self) -> Result<Contents, Error> {
+    /// The pack's rules.
+    pub(crate) fn contents(self) -> Result<&'static Contents, Error> {
+        let [default, strict, permissive, ci] = &CONTENTS;
+        let kept = match self {
+            Self::Default => default,
+            Self::Strict => strict,
+            Self::Permissive => permissive,
+            Self::Ci => ci,
+        };
+        kept.get_or_init(|| self.read()).as_ref().map_err(Clone::clone)
+    }
+
+    fn read(self) -> Result<Contents, Error> {
         let manifest = self.manifest()?;
         let (name, _) = self.source();
         let mut drafts: Vec<(&'static str, Draft)> = Vec::new();
@@ -170,16 +199,19 @@ impl Pack {
             }
         }
         drafts.retain(|(_, draft)| !manifest.without.contains(&draft.id.value));
-        Ok(Contents { drafts, environment, asks: manifest.asks })
+        let rules = drafts
+            .iter()
+            .map(|(name, draft)| draft.compile(name, "", Layer::Pack))
+            .collect::<Result<_, _>>()?;
+        let origins = drafts
+            .into_iter()
+            .map(|(name, draft)| Origin { name: name.to_owned(), draft })
+            .collect();
+        Ok(Contents { rules, origins, environment, asks: manifest.asks })
     }
 
     /// The ids of all rules of all packs, with the layer in front.
-    pub(crate) fn known_ids() -> Result<Vec<String>, Error> {
-        let mut ids = Vec::new();
-        for (_, name, text) in FILES {
-            let file = File::parse(name, text)?;
-            ids.extend(file.rules.iter().map(|draft| format!("pack.{}", draft.id.value)));
-        }
-        Ok(ids)
+    pub(crate) fn known_ids() -> Result<&'static [String], Error> {
+        IDS.as_deref().map_err(Clone::clone)
     }
 }

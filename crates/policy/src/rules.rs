@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::effects;
 use crate::error::Error;
 use crate::layers::{Layer, Layers, Source};
-use crate::pack::{Asks, Pack};
+use crate::pack::{Asks, Contents, Pack};
 use crate::rule::{Draft, File, Rule};
 use crate::shell::wrappers;
 use crate::tools::{self, Tools};
@@ -26,24 +26,25 @@ impl fmt::Debug for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rules")
             .field("pack", &self.0.pack)
-            .field("rules", &self.0.rules.len())
+            .field("rules", &self.0.iter().count())
             .field("hash", &self.0.hash)
             .finish_non_exhaustive()
     }
 }
 
-#[derive(Debug)]
 struct Set {
+    /// The rules of every layer but the pack.
     rules: Vec<Rule>,
-    /// Where each rule comes from, in the same order.
+    /// Where each of them comes from, in the same order.
     origins: Vec<Origin>,
-    /// The rules that can speak about a program, by its name, and those that can speak about any.
+    pack: Pack,
+    contents: &'static Contents,
+    /// The rules that can speak about a program, by its name, and those that can speak about any. A place counts on from
+    /// the rules above into those of the pack.
     by_program: HashMap<String, Vec<usize>>,
     about_any: Vec<usize>,
     environment: Vec<String>,
-    tools: Tools,
-    pack: Pack,
-    asks: Asks,
+    tools: &'static Tools,
     hash: String,
 }
 
@@ -132,32 +133,28 @@ impl Rules {
     /// Loads all layers without trying a rule: for tools that report on every example
     /// ([`try_examples`](Self::try_examples)).
     pub fn compile(layers: &Layers<'_>) -> Result<Self, Error> {
-        let pack = layers.pack.read()?;
+        wrappers::table()?;
+        effects::table()?;
         let mut set = Set {
             rules: Vec::new(),
             origins: Vec::new(),
+            pack: layers.pack,
+            contents: layers.pack.contents()?,
             by_program: HashMap::new(),
             about_any: Vec::new(),
             environment: Vec::new(),
             tools: Tools::load()?,
-            pack: layers.pack,
-            asks: pack.asks,
             hash: hash(layers),
         };
         for (layer, Source { name, text }) in layers.files() {
             let file = File::parse(name, text)?;
             file.check(layer, name, text)?;
             for draft in file.rules {
-                set.add(draft.compile(name, text, layer)?, name, draft);
+                set.rules.push(draft.compile(name, text, layer)?);
+                set.origins.push(Origin { name: name.to_owned(), draft });
             }
             set.environment.extend(file.environment);
         }
-        for (name, draft) in pack.drafts {
-            set.add(draft.compile(name, "", Layer::Pack)?, name, draft);
-        }
-        set.environment.extend(pack.environment);
-        wrappers::table()?;
-        effects::table()?;
         set.check_lifts()?;
         set.index();
         Ok(Self(Arc::new(set)))
@@ -175,7 +172,7 @@ impl Rules {
 
     /// Whether nobody is there to be asked, so that an ask is a deny.
     pub fn denies_asks(&self) -> bool {
-        self.0.asks == Asks::Deny
+        self.0.contents.asks == Asks::Deny
     }
 
     /// Every rule, the more personal layers first.
@@ -200,34 +197,42 @@ impl Rules {
         })
     }
 
-    pub(crate) fn rules(&self) -> &[Rule] {
-        &self.0.rules
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.0.iter()
     }
 
     pub(crate) fn with_origins(&self) -> impl Iterator<Item = (&Rule, &Origin)> {
-        self.0.rules.iter().zip(&self.0.origins)
+        let set = &self.0;
+        set.iter().zip(set.origins.iter().chain(&set.contents.origins))
     }
 
     /// The rules that can speak about a program, in their order.
     pub(crate) fn about(&self, program: &str) -> impl Iterator<Item = &Rule> {
         let places = self.0.by_program.get(program).unwrap_or(&self.0.about_any);
-        places.iter().filter_map(|at| self.0.rules.get(*at))
+        places.iter().filter_map(|at| self.0.get(*at))
     }
 
     pub(crate) fn tools(&self) -> &Tools {
-        &self.0.tools
+        self.0.tools
     }
 
     /// Whether setting a variable changes nothing an allow rule relies on.
     pub(crate) fn is_harmless(&self, variable: &str) -> bool {
-        self.0.environment.iter().any(|name| name == variable)
+        let set = &self.0;
+        set.environment.iter().chain(&set.contents.environment).any(|name| name == variable)
     }
 }
 
 impl Set {
-    fn add(&mut self, rule: Rule, name: &str, draft: Draft) {
-        self.rules.push(rule);
-        self.origins.push(Origin { name: name.to_owned(), draft });
+    fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().chain(&self.contents.rules)
+    }
+
+    fn get(&self, at: usize) -> Option<&Rule> {
+        match at.checked_sub(self.rules.len()) {
+            Some(at) => self.contents.rules.get(at),
+            None => self.rules.get(at),
+        }
     }
 
     /// Refuses names of asks that are not there or cannot be lifted.
@@ -238,13 +243,9 @@ impl Set {
             .iter()
             .zip(&self.origins)
             .filter(|(rule, _)| !rule.lifts.is_empty() && rule.layer != Layer::Grant);
-        let mut known: Option<Vec<String>> = None;
         for (rule, Origin { name, draft }) in naming {
-            let known = match &known {
-                Some(known) => known,
-                // A name that only another pack has is right as well: people change packs.
-                None => known.insert(Pack::known_ids()?),
-            };
+            // A name that only another pack has is right as well: people change packs.
+            let known = Pack::known_ids()?;
             draft.check_lifts(name, |id| self.refuse_lift(rule, id, known))?;
         }
         Ok(())
@@ -257,11 +258,11 @@ impl Set {
         id: &str,
         packs: &[String],
     ) -> Option<(String, Option<String>)> {
-        let Some(named) = self.rules.iter().find(|rule| rule.id == id) else {
+        let Some(named) = self.iter().find(|rule| rule.id == id) else {
             if packs.iter().any(|known| known == id) {
                 return None;
             }
-            let ids = self.rules.iter().map(|rule| rule.id.as_str());
+            let ids = self.iter().map(|rule| rule.id.as_str());
             let meant = nearest(id, ids.chain(packs.iter().map(String::as_str)));
             return Some((
                 format!("there is no rule `{id}`"),
@@ -284,7 +285,7 @@ impl Set {
     }
 
     fn index(&mut self) {
-        let programs: Vec<Option<Vec<&str>>> = self.rules.iter().map(Rule::programs).collect();
+        let programs: Vec<Option<Vec<&str>>> = self.iter().map(Rule::programs).collect();
         let mut by_program: HashMap<String, Vec<usize>> = HashMap::new();
         for program in programs.iter().flatten().flatten() {
             by_program.entry((*program).to_owned()).or_default();
@@ -302,12 +303,13 @@ impl Set {
                     .map(|(at, _)| at),
             );
         }
-        self.about_any = programs
+        let about_any = programs
             .iter()
             .enumerate()
             .filter(|(_, programs)| programs.is_none())
             .map(|(at, _)| at)
             .collect();
+        self.about_any = about_any;
         self.by_program = by_program;
     }
 }

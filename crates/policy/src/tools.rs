@@ -1,5 +1,7 @@
 //! What agents call their tools: `packs/tools.yaml`, read once.
 
+use std::sync::LazyLock;
+
 use serde::Deserialize;
 
 use crate::error::Error;
@@ -10,6 +12,14 @@ pub(crate) const TEXT: &str = include_str!("../packs/tools.yaml");
 /// Its name in messages.
 pub(crate) const NAME: &str = "packs/tools.yaml";
 const SCHEMA: &str = "banister.tools/v1";
+
+static TOOLS: LazyLock<Result<Tools, Error>> = LazyLock::new(|| {
+    let tools: Tools = yaml(NAME, TEXT)?;
+    if tools.schema == SCHEMA {
+        return Ok(tools);
+    }
+    Err(Error::embedded(NAME, format!("the schema is not {SCHEMA}")))
+});
 
 /// What kind of thing a tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -74,13 +84,9 @@ pub(crate) struct Arguments {
 }
 
 impl Tools {
-    /// Reads the embedded list.
-    pub(crate) fn load() -> Result<Self, Error> {
-        let tools: Self = yaml(NAME, TEXT)?;
-        if tools.schema == SCHEMA {
-            return Ok(tools);
-        }
-        Err(Error::embedded(NAME, format!("the schema is not {SCHEMA}")))
+    /// The embedded list, read once.
+    pub(crate) fn load() -> Result<&'static Self, Error> {
+        TOOLS.as_ref().map_err(Clone::clone)
     }
 
     /// The class of a tool of the agent's own.

@@ -136,7 +136,7 @@ fn commands_are_found_in_every_agents_input() {
         ("PowerShell", json!({"command": "Get-ChildItem"}), "opaque"),
         ("PowerShell", json!({"command": "git log $x"}), "opaque"),
         ("PowerShell", json!({"command": ["git", "status"]}), "opaque"),
-        ("cmd", json!({"command": "type .env"}), "pack.secret.touch"),
+        ("cmd", json!({"command": "type .env"}), "opaque"),
         ("cmd", json!({"command": "echo %PATH%"}), "opaque"),
         ("PowerShell", json!({"command": "Remove-Item -Recurse C:\\"}), "floor.wipe-root"),
         ("Unheard", json!({"command": "rm -rf /"}), "floor.wipe-root"),
