@@ -34,6 +34,8 @@ use verdict::{at_least_asked, gate, read};
 
 /// The most sets of rules that are kept loaded beside the usual one.
 const MOST_SETS: usize = 64;
+/// Among how many of a session's first records its project is looked for.
+const FIRST_RECORDS: usize = 64;
 /// The rule that is named where a project's own rules do not load.
 pub const UNLOADED: &str = "project-rules";
 /// The rule that is named where too many paths are named to look at each.
@@ -145,6 +147,9 @@ pub struct Verdict {
 impl Gateway {
     /// Decides about an action of this source, as its record will have it.
     pub(crate) fn judge(&self, source: &str, asked: &Asked<'_>) -> Gated {
+        if let Some(session) = asked.session {
+            self.remember_project(session);
+        }
         let Verdict { gate, mut provenance, .. } = self.book.judge(asked);
         if let Some(shadow) = &provenance.shadow {
             self.metrics.tried(gate.decision, shadow.decision);
@@ -154,6 +159,23 @@ impl Gateway {
             provenance.read.clear();
         }
         Gated { gate, provenance }
+    }
+
+    /// A session that is older than this gateway keeps the project that it was decided about with.
+    fn remember_project(&self, session: &str) {
+        if self.book.lock().projects.knows(session) {
+            return;
+        }
+        match self.journal.session(session, 0, FIRST_RECORDS) {
+            Ok(records) => {
+                let mut recorded = records.iter().filter_map(|record| Past::verdict(record));
+                let project = recorded.find_map(|gated| gated.provenance.project);
+                if let Some(project) = project {
+                    self.book.lock().projects.settle(session, PathBuf::from(project));
+                }
+            }
+            Err(error) => tracing::warn!(%error, "A session's project could not be looked up."),
+        }
     }
 }
 

@@ -406,6 +406,43 @@ fn an_agents_key_neither_grants_nor_takes_back() {
 }
 
 #[test]
+fn a_session_keeps_its_project_over_a_restart() {
+    let mut gateway = Gateway::start();
+    let project = |gateway: &Gateway, id: &str, cwd: &str| {
+        let mut payload = command(id, "git status");
+        payload["cwd"] = json!(cwd);
+        let hook = gateway.hook("PreToolUse", payload.to_string().as_bytes());
+        wait_for("the record", || {
+            let records = gateway.records();
+            records.iter().any(|record| record["action"] == id && !record["gate"].is_null())
+        });
+        drop(hook);
+        let record = gateway.records().into_iter().find(|record| record["action"] == id).unwrap();
+        record["gate"]["project"].clone()
+    };
+    assert_eq!(project(&gateway, "t1", "/home/dev/orbit"), "/home/dev/orbit");
+    assert_eq!(project(&gateway, "t2", "/home/dev"), "/home/dev/orbit");
+    gateway.kill();
+    gateway.up();
+    assert_eq!(project(&gateway, "t3", "/home/dev"), "/home/dev/orbit");
+}
+
+#[test]
+fn an_agent_does_not_change_its_projects_rules_unasked() {
+    let home = Home::new();
+    for text in ["rm .banister.yaml", "mv .banister.yaml old.yaml"] {
+        let told = home.explain(&[text]);
+        assert_eq!(
+            (&told["verdict"], &told["rule"]),
+            (&json!("ask"), &json!("pack.banister.project-rules")),
+            "{told}"
+        );
+    }
+    let input = r#"{"file_path": ".banister/policy.yaml", "content": "rules: []"}"#;
+    assert_eq!(home.explain(&["--tool", "Write", "--input", input])["verdict"], "ask");
+}
+
+#[test]
 fn a_projects_own_rules_count_for_its_sessions() {
     let gateway = Gateway::start();
     let project = gateway.dir.path().join("project");

@@ -65,14 +65,22 @@ impl Projects {
             return project.clone();
         }
         let project = project_of(cwd, home);
+        self.settle(session, project.clone());
+        project
+    }
+
+    pub(super) fn knows(&self, session: &str) -> bool {
+        self.of.contains_key(session)
+    }
+
+    pub(super) fn settle(&mut self, session: &str, project: PathBuf) {
         if self.order.len() >= MOST_SESSIONS
             && let Some(oldest) = self.order.pop_front()
         {
             self.of.remove(&oldest);
         }
         self.order.push_back(session.to_owned());
-        self.of.insert(session.to_owned(), project.clone());
-        project
+        self.of.insert(session.to_owned(), project);
     }
 }
 
