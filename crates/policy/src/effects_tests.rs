@@ -27,7 +27,7 @@ fn effects(command: &str) -> Vec<String> {
         own: &[],
         links: &[(PathBuf::from("/home/me/project/out"), PathBuf::from("/etc"))],
     };
-    let subject = Subject::new(&Tools::load().unwrap(), &request);
+    let subject = Subject::new(Tools::load().unwrap(), &request);
     let shown = |effect: &Effect| {
         let about = effect.path.clone().or_else(|| effect.host.clone());
         let kind = serde_json::to_value(effect.kind).unwrap();

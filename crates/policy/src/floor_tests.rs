@@ -20,7 +20,7 @@ fn floor(command: &str, cwd: Option<&str>, home: Option<&str>) -> Option<String>
     let own = [PathBuf::from("/srv/banister/data")];
     let request =
         Request { agent: "", action: &action, cwd, project: None, home, own: &own, links: &[] };
-    check(&Subject::new(&Tools::load().unwrap(), &request)).map(|gate| gate.rule)
+    check(&Subject::new(Tools::load().unwrap(), &request)).map(|gate| gate.rule)
 }
 
 #[test]

@@ -53,7 +53,8 @@ pub(super) fn page() -> anyhow::Result<String> {
         all.len(),
     );
     for (rules, described) in packs.iter().zip(&described) {
-        let of = |decision: Decision| described.iter().filter(|rule| rule.decision == decision);
+        let of =
+            |decision: Decision| described.iter().filter(move |rule| rule.decision == decision);
         writeln!(
             page,
             "| `{}` | {} | {} | {} | {} | {} |",
