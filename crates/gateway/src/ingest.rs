@@ -530,15 +530,12 @@ impl Batch<'_> {
         let redacted = self.keeper.level(&draft.source.agent) == Level::Redacted;
         let part = redacted.then(|| memory.pieces.keep(self.source.protocol, &item.bytes));
         // What is not kept is not found either.
-        match part.flatten() {
-            Some(part) => {
-                let found = memory.hear(&part.as_ref().into(), None, &draft);
-                self.keeper.part(draft, part, found)
-            }
-            None => {
-                let found = memory.hear(body, None, &draft);
-                self.keeper.part(draft, item.bytes.clone(), found)
-            }
+        if let Some(part) = part.flatten() {
+            let found = memory.hear(&part.as_ref().into(), None, &draft);
+            self.keeper.part(draft, part, found)
+        } else {
+            let found = memory.hear(body, None, &draft);
+            self.keeper.part(draft, item.bytes.clone(), found)
         }
     }
 }
