@@ -75,9 +75,10 @@ impl Gateway {
             return Err(NotGranted::NoHelp { decision, rule });
         }
         let scope_id = serde_json::to_string(&scope).unwrap_or_default();
-        let grant = Grant {
+        let mut grant = Grant {
             id: id::derive("gr_", &[&opened.ask.id, &scope_id]).chars().take(15).collect(),
             rule,
+            also: Vec::new(),
             covers: Covers::of(action, &verdict.explanation)?,
             scope,
             agent: agent.to_owned(),
@@ -88,11 +89,17 @@ impl Gateway {
             since: now,
             until: now.checked_add(LIFETIME).unwrap_or(now),
         };
-        let Gate { decision, rule, .. } = self.book.judge_with(&asked, &grant).gate;
-        if decision != Decision::Allow {
-            return Err(NotGranted::NoHelp { decision, rule });
+        // Several rules may ask about the same thing. Each is named; what cannot be lifted asks again, and that is it.
+        loop {
+            let Gate { decision, rule, .. } = self.book.judge_with(&asked, &grant).gate;
+            match decision {
+                Decision::Allow => return Ok(grant),
+                Decision::Ask if grant.rules().all(|known| *known != rule) => {
+                    grant.also.push(rule);
+                }
+                _ => return Err(NotGranted::NoHelp { decision, rule }),
+            }
         }
-        Ok(grant)
     }
 
     /// Records a grant; from then on it counts.

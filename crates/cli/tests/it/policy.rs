@@ -372,6 +372,17 @@ fn a_yes_can_be_remembered_is_narrow_and_can_be_taken_back() {
 }
 
 #[test]
+fn what_two_rules_ask_about_is_remembered_for_both() {
+    let gateway = Gateway::start();
+    let push = "git push --force origin topic";
+    let (answered, word) = ask(&gateway, "t1", push, &["--yes", "--remember", "project"]);
+    assert_eq!((answered.status.code(), word.as_str()), (Some(0), "allow"), "{answered:?}");
+    assert_eq!(decision(&gateway.hooked("PreToolUse", &command("t2", push))).0, "allow");
+    let (_, word) = ask(&gateway, "t3", "git push origin topic", &["--no"]);
+    assert_eq!(word, "deny", "it is narrow all the same");
+}
+
+#[test]
 fn what_was_not_read_or_is_more_than_one_thing_is_not_remembered() {
     let gateway = Gateway::start();
     for text in ["git push $(cat remote)", "git push && npm publish", "GIT_SSH=x git push"] {

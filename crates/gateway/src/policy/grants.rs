@@ -1,7 +1,7 @@
 //! Standing permissions: what a person has said yes to once and does not want to be asked again.
 //!
 //! A grant is as narrow as what was asked: one command word for word within the project, one file, or one host. It names
-//! the rule that asked, ends by itself, and is a record; so is its end. What no grant can do is decided by policy, which
+//! the rules that asked, ends by itself, and is a record; so is its end. What no grant can do is decided by policy, which
 //! is asked before one is given: it lifts no deny, not the floor, not what could not be read, and no ask of the project's.
 
 use banister_events::activity::{Action, Decision};
@@ -28,6 +28,9 @@ pub struct Grant {
     pub id: String,
     /// The rule that asked.
     pub rule: String,
+    /// Others that would have asked about the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// What it is good for.
     pub covers: Covers,
     /// Where it counts.
@@ -182,6 +185,11 @@ impl Grant {
         there && self.since <= now && now < self.until
     }
 
+    /// Every rule that asked.
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.rule).chain(&self.also)
+    }
+
     /// It as a rule.
     fn rule(&self) -> Value {
         let mut rule = match &self.covers {
@@ -197,8 +205,9 @@ impl Grant {
             rule.insert("agent".into(), json!([self.agent]));
             let reason = format!("You have allowed this until {}.", time_text(self.until));
             rule.insert("reason".into(), json!(reason));
-            if self.rule.contains('.') {
-                rule.insert("lifts".into(), json!([self.rule]));
+            let lifts: Vec<&String> = self.rules().filter(|rule| rule.contains('.')).collect();
+            if !lifts.is_empty() {
+                rule.insert("lifts".into(), json!(lifts));
             }
         }
         rule
