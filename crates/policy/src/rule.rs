@@ -317,12 +317,7 @@ impl Rule {
             if !self.paths.is_empty() && self.decision == Decision::Ask && target.is_plain() {
                 return self.names_effect(target).then_some(words);
             }
-            self.paths.is_empty()
-                || simple
-                    .argv
-                    .iter()
-                    .chain(simple.redirects.iter().map(|redirect| &redirect.target))
-                    .any(|word| self.may_name(word, target))
+            self.paths.is_empty() || self.is_named(target)
         } else {
             target.effects.iter().any(|effect| self.may_have(effect, target))
         };
@@ -348,8 +343,16 @@ impl Rule {
         let spared = !effect.names.is_empty()
             && !self.not_paths.is_empty()
             && effect.names.iter().all(|path| Pattern::any_surely(&self.not_paths, path, around));
-        let unknown = self.decision != Decision::Deny
-            && (effect.names.is_empty() || effect.names.iter().any(|path| is_unknown(path)));
+        // What happens nowhere in particular may happen there if the command names it in any way.
+        let unknown = if effect.names.is_empty() {
+            !self.paths.is_empty() && self.is_named(target)
+        } else {
+            // No allow of a pack rests on a path that is not known, so its asks need not guess, and their reasons stay
+            // true. What other layers allow is not known here.
+            self.decision != Decision::Deny
+                && self.layer != Layer::Pack
+                && effect.names.iter().any(|path| is_unknown(path))
+        };
         let named = self.paths.is_empty()
             || unknown
             || effect
@@ -357,6 +360,13 @@ impl Rule {
                 .iter()
                 .any(|path| self.paths.iter().any(|pattern| pattern.possibly(path, around)));
         !spared && named
+    }
+
+    /// Whether any word of a command may name one of the rule's paths.
+    fn is_named(&self, target: &Target<'_, '_>) -> bool {
+        let simple = target.simple;
+        let files = simple.redirects.iter().map(|redirect| &redirect.target);
+        simple.argv.iter().chain(files).any(|word| self.may_name(word, target))
     }
 
     /// Whether a word may name one of the rule's paths. A quoted wildcard is the program's to expand, so it counts as one
@@ -389,6 +399,7 @@ impl Rule {
 
     fn allows_path(&self, path: &Names, around: &Surroundings) -> bool {
         (self.paths.is_empty() || Pattern::any_surely(&self.paths, path, around))
+            && (self.not_paths.is_empty() || !is_unknown(path))
             && !self.not_paths.iter().any(|pattern| pattern.possibly(path, around))
             && (!self.in_project || around.in_project(path))
     }

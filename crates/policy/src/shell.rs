@@ -42,7 +42,7 @@ pub const MAX_COMMANDS: usize = 1_000;
 /// The most words of all commands together that are listed: what comes after decides nothing but costs time.
 pub const MAX_WORDS: usize = 4_096;
 /// How deep `sh -c`, functions and wrappers are followed.
-const MAX_DEPTH: usize = 12;
+const MAX_DEPTH: usize = 20;
 /// The most texts inside the text that are read.
 const MAX_TEXTS: usize = 200;
 

@@ -279,7 +279,7 @@ fn limits_end_in_an_opaque_reading() {
     let wide = read(&"a ".repeat(MAX_WORDS + 1));
     assert_eq!(wide.commands[0].argv.len(), MAX_WORDS);
     assert!(wide.opaque.unwrap().contains("words"));
-    assert!(opaque(&"nohup ".repeat(20)).contains("too deep"));
+    assert!(opaque(&"nohup ".repeat(30)).contains("too deep"));
     assert!(!opaque(&"$(".repeat(20)).is_empty());
     assert!(opaque(&"(".repeat(60)).contains("not"));
     let deep = format!("{}a{}", "( ".repeat(60), " )".repeat(60));
