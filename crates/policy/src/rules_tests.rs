@@ -80,6 +80,15 @@ fn reasons_are_sentences() {
 }
 
 #[test]
+fn what_asks_or_denies_names_something_safer() {
+    for rules in packs() {
+        for rule in rules.describe().filter(|rule| rule.decision != Decision::Allow) {
+            assert!(rule.safer.is_some(), "{}", rule.id);
+        }
+    }
+}
+
+#[test]
 fn ids_are_distinct_across_the_rule_files() {
     let ids = Pack::known_ids().unwrap();
     let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
