@@ -75,12 +75,8 @@ impl Gateway {
             return Err(NotGranted::NoHelp { decision, rule });
         }
         let scope_id = serde_json::to_string(&scope).unwrap_or_default();
-        // What is named otherwise lifts otherwise, and rules are kept by the names of the grants in them.
-        let name = |rules: &str| -> String {
-            id::derive("gr_", &[&opened.ask.id, &scope_id, rules]).chars().take(15).collect()
-        };
         let mut grant = Grant {
-            id: name(&rule),
+            id: id::derive("gr_", &[&opened.ask.id, &scope_id]).chars().take(15).collect(),
             rule,
             also: Vec::new(),
             covers: Covers::of(action, &verdict.explanation)?,
@@ -99,7 +95,6 @@ impl Gateway {
             match decision {
                 Decision::Allow => return Ok(grant),
                 Decision::Ask if grant.rules().all(|known| *known != rule) => {
-                    grant.id = name(&format!("{} {rule}", grant.id));
                     grant.also.push(rule);
                 }
                 _ => return Err(NotGranted::NoHelp { decision, rule }),

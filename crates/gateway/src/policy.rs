@@ -64,7 +64,7 @@ struct State {
 }
 
 /// A project's rule file, and the grants that count.
-type Key = (Option<PathBuf>, Vec<String>);
+type Key = (Option<PathBuf>, Vec<Grant>);
 
 /// What the files say, and the rules that this makes.
 #[derive(Debug, Clone)]
@@ -384,8 +384,8 @@ impl State {
 
     /// The rules with those of a project's file and with grants, or why that does not load.
     fn with(&mut self, file: Option<&Path>, granted: &[&Grant]) -> Result<Pair, String> {
-        let ids = granted.iter().map(|grant| grant.id.clone()).collect();
-        let key: Key = (file.map(Path::to_owned), ids);
+        let grants = granted.iter().copied().cloned().collect();
+        let key: Key = (file.map(Path::to_owned), grants);
         let stamp = file.and_then(Stamp::of);
         if let Some(set) = self.sets.get(&key)
             && set.stamp == stamp

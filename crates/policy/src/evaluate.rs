@@ -13,6 +13,7 @@
 //! | `environment` | a variable is set that can change what programs do |
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use banister_events::activity::{Action, Decision, Gate, Risk};
 
@@ -43,6 +44,23 @@ pub struct Request<'a> {
     pub own: &'a [PathBuf],
     /// Symbolic links the caller knows of: the link, and what it points to. A path counts under all its names.
     pub links: &'a [(PathBuf, PathBuf)],
+}
+
+impl<'a> Request<'a> {
+    /// The scene that the examples of rules are tried in: an agent at work in `/home/me/project`.
+    pub fn example(action: &'a Action) -> Self {
+        static OWN: LazyLock<[PathBuf; 1]> =
+            LazyLock::new(|| [PathBuf::from("/home/me/.config/banister")]);
+        Self {
+            agent: "claude",
+            action,
+            cwd: Some("/home/me/project"),
+            project: None,
+            home: Some("/home/me"),
+            own: OWN.as_slice(),
+            links: &[],
+        }
+    }
 }
 
 /// Decides whether an action may run. Total, pure, never panics.

@@ -1,7 +1,5 @@
 //! Trying rules on their own examples.
 
-use std::path::PathBuf;
-
 use banister_events::activity::{Action, ActionKind, Decision};
 use serde_json::json;
 
@@ -75,7 +73,7 @@ impl Rules {
         })
     }
 
-    /// Tries a rule on an example, as if an agent worked in `/home/me/project`.
+    /// Tries a rule on an example.
     fn example_matches(&self, rule: &Rule, draft: &Draft, example: &Example) -> bool {
         let (action, agent) = match example {
             Example::Text(text) => {
@@ -99,15 +97,8 @@ impl Rules {
                 (action(self.native(tool), server.clone(), &input.into()), agent.clone())
             }
         };
-        let request = Request {
-            agent: agent.as_deref().unwrap_or("claude"),
-            action: &action,
-            cwd: Some("/home/me/project"),
-            project: None,
-            home: Some("/home/me"),
-            own: &[PathBuf::from("/home/me/.config/banister")],
-            links: &[],
-        };
+        let mut request = Request::example(&action);
+        request.agent = agent.as_deref().unwrap_or(request.agent);
         let subject = Subject::new(self.tools(), &request);
         if rule.decision == Decision::Allow {
             matches_alone(self, rule, &subject)

@@ -12,18 +12,7 @@ fn packs() -> impl Iterator<Item = Rules> {
 
 fn evaluate(rules: &Rules, command: &str) -> Gate {
     let action = action("Bash", None, &json!({ "command": command }));
-    crate::evaluate(
-        rules,
-        &Request {
-            agent: "claude",
-            action: &action,
-            cwd: Some("/home/me/project"),
-            project: None,
-            home: Some("/home/me"),
-            own: &[],
-            links: &[],
-        },
-    )
+    crate::evaluate(rules, &Request::example(&action))
 }
 
 #[test]

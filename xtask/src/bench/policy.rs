@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -93,20 +92,7 @@ fn cases<T>(
 }
 
 fn decide(rules: &Rules, action: &Action) -> Gate {
-    // Made anew each time, as a gateway does: it knows another action each time.
-    let own = [PathBuf::from("/home/me/.config/banister")];
-    evaluate(
-        rules,
-        &Request {
-            agent: "claude",
-            action,
-            cwd: Some("/home/me/project"),
-            project: None,
-            home: Some("/home/me"),
-            own: &own,
-            links: &[],
-        },
-    )
+    evaluate(rules, &Request::example(action))
 }
 
 fn silent(abuses: &[Case]) -> impl Iterator<Item = &Case> {

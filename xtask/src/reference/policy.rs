@@ -1,10 +1,9 @@
 //! The rules Banister starts with, and the floor below them.
 
 use std::fmt::Write;
-use std::path::PathBuf;
 
 use anyhow::ensure;
-use banister_events::activity::{Action, ActionKind, Decision};
+use banister_events::activity::{Action, Decision};
 use banister_policy::{Described, Layers, Pack, Request, Rules, evaluate};
 use serde_json::json;
 
@@ -111,27 +110,9 @@ fn anchor(heading: &str) -> String {
 fn floor(page: &mut String, rules: &Rules) -> anyhow::Result<()> {
     page.push_str("\n## The floor\n\nNothing lifts these: no rule, no grant, no answer.\n");
     for (id, command) in FLOOR {
-        let action = Action {
-            id: "example".to_owned(),
-            kind: ActionKind::Tool,
-            tool: "Bash".to_owned(),
-            server: None,
-            original_name: None,
-            input: Some(json!({ "command": command })),
-            rationale: None,
-        };
-        let gate = evaluate(
-            rules,
-            &Request {
-                agent: "claude",
-                action: &action,
-                cwd: Some("/home/me/project"),
-                project: None,
-                home: Some("/home/me"),
-                own: &[PathBuf::from("/home/me/.config/banister")],
-                links: &[],
-            },
-        );
+        let mut action = Action::unseen("example", "Bash");
+        action.input = Some(json!({ "command": command }));
+        let gate = evaluate(rules, &Request::example(&action));
         let (rule, decision) = (&gate.rule, gate.decision);
         ensure!(
             decision == Decision::Deny && rule == id,

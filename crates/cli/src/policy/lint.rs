@@ -272,18 +272,7 @@ fn overruled(
 ) -> Option<(String, &'static str, String)> {
     let mut action = Action::unseen("example", "Bash");
     action.input = Some(json!({ "command": example }));
-    let gate = evaluate(
-        rules,
-        &Request {
-            agent: "claude",
-            action: &action,
-            cwd: Some("/home/me/project"),
-            project: None,
-            home: Some("/home/me"),
-            own: &[],
-            links: &[],
-        },
-    );
+    let gate = evaluate(rules, &Request::example(&action));
     // Where no rule spoke, the example was no command.
     let spoken = gate.rule.contains('.') && gate.opaque.is_none();
     (spoken && gate.decision > decision)

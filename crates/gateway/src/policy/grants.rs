@@ -22,7 +22,7 @@ const MOST: usize = 1_000;
 const UNKNOWN: char = '…';
 
 /// A standing permission. The body of its record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grant {
     /// Names it when it is taken back.
     pub id: String,
@@ -52,7 +52,7 @@ pub struct Grant {
 }
 
 /// What a grant is good for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Covers {
     /// A command, word for word, that stays in the project.
@@ -84,7 +84,7 @@ impl std::fmt::Display for Covers {
 }
 
 /// Where a grant counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// In the project it was given in.

@@ -12,7 +12,7 @@ use banister_policy::{Request, Rules, evaluate};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{action, builtin, own};
+use super::{action, builtin};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -86,18 +86,15 @@ fn groups(path: &str) -> Vec<Group> {
 fn decide(rules: &Rules, case: &Full) -> Gate {
     let action = action(ActionKind::Tool, "Bash", json!({ "command": case.command }));
     let links: Vec<(PathBuf, PathBuf)> = case.context.links.clone().into_iter().collect();
-    evaluate(
-        rules,
-        &Request {
-            agent: "claude",
-            action: &action,
-            cwd: Some(case.context.cwd.as_deref().unwrap_or("/home/me/project")),
-            project: Some("/home/me/project"),
-            home: Some("/home/me"),
-            own: &own(),
-            links: &links,
-        },
-    )
+    let scene = Request::example(&action);
+    // The project stays what it is, wherever in it or outside of it the agent is.
+    let request = Request {
+        cwd: case.context.cwd.as_deref().or(scene.cwd),
+        project: scene.cwd,
+        links: &links,
+        ..scene
+    };
+    evaluate(rules, &request)
 }
 
 /// Every file, with its cases and what their group says about them.

@@ -9,15 +9,9 @@ mod layers;
 mod load;
 mod tools;
 
-use std::path::PathBuf;
-
 use banister_events::activity::{Action, ActionKind, Gate};
 use banister_policy::{Request, Rules, evaluate};
 use serde_json::{Value, json};
-
-fn own() -> Vec<PathBuf> {
-    vec![PathBuf::from("/home/me/.config/banister")]
-}
 
 fn builtin() -> Rules {
     Rules::builtin().unwrap()
@@ -36,18 +30,7 @@ fn action(kind: ActionKind, tool: &str, input: Value) -> Action {
 }
 
 fn decide(rules: &Rules, action: &Action) -> Gate {
-    evaluate(
-        rules,
-        &Request {
-            agent: "claude",
-            action,
-            cwd: Some("/home/me/project"),
-            project: None,
-            home: Some("/home/me"),
-            own: &own(),
-            links: &[],
-        },
-    )
+    evaluate(rules, &Request::example(action))
 }
 
 fn shell(rules: &Rules, command: &str) -> Gate {
