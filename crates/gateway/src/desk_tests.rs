@@ -1,10 +1,11 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
 use crate::pipeline::Incoming;
 use crate::{Gateway, Settings};
 use banister_events::activity::Risk;
-use serde_json::json;
+use serde_json::{Value, json};
 
 struct Room {
     _dir: tempfile::TempDir,
@@ -36,8 +37,8 @@ fn incoming(event_id: Option<&str>, command: &str) -> Incoming {
     }
 }
 
-fn reply(accept: bool) -> Reply {
-    Reply { accept, message: None, door: "cli", key: "person".to_owned(), digest: None }
+fn reply(accept: bool) -> AnswerRequest {
+    AnswerRequest::of(accept, "person")
 }
 
 #[tokio::test]
@@ -181,16 +182,16 @@ async fn only_what_came_after_the_mark_is_read_again_and_nothing_is_forgotten() 
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual("2026-11-15T09:00:00Z".parse().unwrap());
     let gateway = open(dir.path(), &clock);
-    gateway.desk.tidy().await.unwrap();
+    gateway.history.tidy().await.unwrap();
     assert_eq!(gateway.journal.mark().unwrap(), 0);
     gateway.accept(&incoming(None, "git status")).await.unwrap();
-    gateway.desk.tidy().await.unwrap();
+    gateway.history.tidy().await.unwrap();
     assert_eq!(gateway.journal.mark().unwrap(), 1, "there is no ask at all");
 
     let first = gateway.accept(&incoming(Some("k1"), "git push")).await.unwrap().ask.unwrap();
     let second = gateway.accept(&incoming(Some("k2"), "git push")).await.unwrap().ask.unwrap();
     gateway.desk.answer(&second, &reply(true)).await.unwrap();
-    gateway.desk.tidy().await.unwrap();
+    gateway.history.tidy().await.unwrap();
     assert_eq!(gateway.journal.mark().unwrap(), 2, "the first ask is record 3");
     drop(gateway);
     let gateway = open(dir.path(), &clock);
@@ -200,30 +201,7 @@ async fn only_what_came_after_the_mark_is_read_again_and_nothing_is_forgotten() 
     assert!(matches!(late, Refused::Late(_)));
 }
 
-#[tokio::test]
-async fn the_mark_never_passes_an_ask_that_is_on_its_way() {
-    let room = room();
-    let desk = &room.gateway.desk;
-    let what = |id: &str| incoming(Some(id), "git push");
-    let gate = room.gateway.accept(&what("k1")).await.unwrap().gate.unwrap();
-    let now = room.clock.now();
-    let draft = AskDraft::new(&what("k2"), "s", (None, gate), Context::default(), now).unwrap();
-    let head = room.gateway.journal.head();
-    let expected = desk.expect(draft);
-    for _ in 0..3 {
-        room.gateway.accept(&incoming(None, "git status")).await.unwrap();
-    }
-    // As if nothing else were known.
-    let known = std::mem::take(&mut desk.lock().open);
-    desk.tidy().await.unwrap();
-    assert_eq!(room.gateway.journal.mark().unwrap(), head);
-    drop(expected);
-    desk.tidy().await.unwrap();
-    assert_eq!(room.gateway.journal.mark().unwrap(), head + 3);
-    drop(known);
-}
-
 #[path = "desk_tests/extend.rs"]
 mod extend;
-#[path = "desk_tests/said.rs"]
-mod said;
+#[path = "desk_tests/person_answer.rs"]
+mod person_answer;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use banister_events::activity::{Decision, Gate};
 use banister_events::id;
-use banister_journal::{Appended, Draft, Durability, Journal, Kind, Record, Source};
+use banister_journal::{Appended, Draft, Durability, Entry, Journal, Kind, Record, Source};
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
@@ -162,12 +162,12 @@ impl Gateway {
         };
         let gateway = Arc::clone(self);
         let noted = self.tasks.spawn(async move {
-            let appended = gateway.journal.append(vec![draft], Durability::Synced).await?;
-            if let Appended::Recorded(records) = appended {
+            let fact = Entry::from(draft).into();
+            let committed = gateway.history.commit(vec![fact], Durability::Synced).await?;
+            if let Appended::Recorded(records) = committed {
                 for record in &records {
                     gateway.book.hear(record);
                 }
-                gateway.hub.publish(&records);
             }
             Ok(())
         });

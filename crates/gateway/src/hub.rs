@@ -1,7 +1,7 @@
 //! The live end of the journal.
 //!
 //! Subscribers read at their own pace: from here while they keep up, from the journal when they fall behind. Publishing
-//! never waits for a subscriber.
+//! never waits for a subscriber. There is one [`Publisher`], and it is apart from the [`Hub`] that everybody reads.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -37,9 +37,15 @@ struct Tail {
 #[expect(dead_code, reason = "that it is there is all that it says")]
 pub struct Follows(Weak<()>);
 
-impl Hub {
-    /// A hub that stands at the journal's head.
-    pub fn new(head: u64) -> Self {
+/// The one handle that publishes.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    hub: Hub,
+}
+
+impl Publisher {
+    /// A hub that stands at the journal's head, and what publishes to it.
+    pub(crate) fn new(head: u64) -> (Self, Hub) {
         let tail = Tail {
             records: VecDeque::new(),
             bytes: 0,
@@ -47,13 +53,14 @@ impl Hub {
             early: std::collections::BTreeMap::new(),
         };
         let bell = watch::Sender::new(head);
-        Self { tail: Arc::new(Mutex::new(tail)), bell, followers: Arc::new(()) }
+        let hub = Hub { tail: Arc::new(Mutex::new(tail)), bell, followers: Arc::new(()) };
+        (Self { hub: hub.clone() }, hub)
     }
 
     /// Hands records to the live subscribers, in the journal's order.
-    pub fn publish(&self, records: &[Arc<Record>]) {
+    pub(crate) fn publish(&self, records: &[Arc<Record>]) {
         let head = {
-            let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tail = self.hub.tail.lock().unwrap_or_else(PoisonError::into_inner);
             for record in records {
                 if record.position > tail.head {
                     tail.early.insert(record.position, Arc::clone(record));
@@ -79,13 +86,15 @@ impl Hub {
             }
             tail.head
         };
-        self.bell.send_if_modified(|at| {
+        self.hub.bell.send_if_modified(|at| {
             let moved = *at < head;
             *at = head.max(*at);
             moved
         });
     }
+}
 
+impl Hub {
     /// A bell that rings when something was published.
     pub fn bell(&self) -> watch::Receiver<u64> {
         self.bell.subscribe()
@@ -155,10 +164,10 @@ mod tests {
 
     #[test]
     fn records_come_in_the_journals_order_whoever_was_quicker() {
-        let hub = Hub::new(10);
-        hub.publish(&[record(12)]);
+        let (publisher, hub) = Publisher::new(10);
+        publisher.publish(&[record(12)]);
         assert_eq!(hub.head(), 10, "12 may not be seen before 11");
-        hub.publish(&[record(11)]);
+        publisher.publish(&[record(11)]);
         let seen: Vec<u64> = hub.after(10, 9).unwrap().iter().map(|r| r.position).collect();
         assert_eq!(seen, [11, 12]);
         assert_eq!(hub.after(12, 9), Some(Vec::new()));
@@ -166,10 +175,10 @@ mod tests {
 
     #[test]
     fn what_is_no_longer_at_hand_has_to_be_read_from_the_journal() {
-        let hub = Hub::new(0);
+        let (publisher, hub) = Publisher::new(0);
         let many = TAIL as u64 + 10;
         for position in 1..=many {
-            hub.publish(&[record(position)]);
+            publisher.publish(&[record(position)]);
         }
         assert_eq!(hub.after(0, 9), None);
         assert_eq!(hub.after(many - 1, 9).unwrap().len(), 1);

@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use banister_events::aaep::write::Writer;
-use banister_journal::{Appended, Draft, Durability, Kind, Record, Source};
+use banister_journal::{Draft, Durability, Entry, Kind, Record, Source};
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::deliver::blocking;
+use crate::facts::IdleFact;
 use crate::project::Projection;
 use crate::{Error, Gateway};
 
@@ -32,15 +32,6 @@ const PACE: Duration = Duration::from_secs(15);
 const ROUND: usize = 256;
 /// How many sessions are followed at once; of more, the rest is found at the next start.
 const MOST: usize = 16_384;
-
-/// The body of a [`Kind::Idle`] record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IdleFact {
-    /// The number of the session's last record.
-    pub after: u64,
-    /// How long nothing had come.
-    pub silent_seconds: u64,
-}
 
 /// The sessions in which a turn may be open.
 #[derive(Debug, Default)]
@@ -175,11 +166,7 @@ impl Gateway {
             findings: Value::Null,
             gate: None,
         };
-        if let Appended::Recorded(records) =
-            self.journal.append(vec![draft], Durability::Synced).await?
-        {
-            self.hub.publish(&records);
-        }
+        self.history.commit(vec![Entry::from(draft).into()], Durability::Synced).await?;
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::Settings;
 use crate::clock::Clock;
-use crate::desk::Reply;
+use crate::desk::AnswerRequest;
 use crate::ingest::{Push, Pusher};
 use crate::pipeline::Incoming;
 
@@ -37,7 +37,7 @@ impl Room {
         Self { dir, clock, gateway }
     }
 
-    async fn hook(&self, hook: &str, payload: &Value) -> crate::pipeline::Accepted {
+    async fn hook(&self, hook: &str, payload: &Value) -> crate::admission::Accepted {
         self.gateway.accept(&Incoming::of_claude(hook, payload)).await.unwrap()
     }
 
@@ -134,8 +134,7 @@ async fn a_turn_that_waits_for_a_person_does_not_end() {
     let ask = room.gateway.accept(&patient).await.unwrap().ask.unwrap();
     room.pass(300).await;
     assert!(!room.kinds().contains(&Kind::Idle));
-    let reply =
-        Reply { accept: true, message: None, door: "cli", key: "p".to_owned(), digest: None };
+    let reply = AnswerRequest::of(true, "p");
     room.gateway.desk.answer(&ask, &reply).await.unwrap();
     room.gateway.end_idle_turns().await;
     assert!(!room.kinds().contains(&Kind::Idle), "something has just happened");

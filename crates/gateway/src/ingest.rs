@@ -22,8 +22,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 
+use crate::asks::Asks;
 use crate::deliver::blocking;
-use crate::desk::Desk;
+use crate::history::Fact;
 use crate::keep::Keeper;
 use crate::project::Body;
 use crate::{Error, Gateway};
@@ -34,7 +35,7 @@ mod lane;
 mod pieces;
 mod read;
 
-use asks::{Ears, Listener, Sides};
+use asks::{AskContext, AskListener, DeskEffects};
 pub use decide::{Refusal, Waiting};
 pub use lane::Lanes;
 use lane::{Lane, Memory};
@@ -252,25 +253,21 @@ impl Gateway {
             }
             let policy = self.policy(&source.key);
             let now = self.clock.now();
-            let (keeper, desk) = (&self.keeper, &self.desk);
-            let batch = Batch { keeper, desk, source: &source, items: &items, now };
+            let (keeper, asks) = (&self.keeper, &self.asks);
+            let batch = Batch { keeper, asks, source: &source, items: &items, now };
             let mut plan = Plan::new(&batch, (&mut held, &known), policy);
-            if plan.entries.is_empty() {
+            if plan.facts.is_empty() {
                 return Ok(plan.told(&[], &mut held));
             }
-            let entries = std::mem::take(&mut plan.entries);
-            match self.journal.append(entries, Durability::Synced).await {
-                Ok(Appended::Recorded(records)) => {
-                    std::mem::take(&mut plan.sides).settle(&records).await;
-                    self.hub.publish(&records);
-                    return Ok(plan.told(&records, &mut held));
-                }
+            let facts = std::mem::take(&mut plan.facts);
+            match self.history.commit(facts, Durability::Synced).await {
+                Ok(Appended::Recorded(records)) => return Ok(plan.told(&records, &mut held)),
                 // An id is taken after all: look at all of them, and read anew what the checkers had seen.
                 Ok(Appended::Duplicate { .. })
-                | Err(banister_journal::Error::EventIdTaken { .. }) => {
+                | Err(Error::Journal(banister_journal::Error::EventIdTaken { .. })) => {
                     known = self.known(&source, items.iter()).await?;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
         Err(Error::Task("others keep recording the ids of this batch".to_owned()))
@@ -348,7 +345,7 @@ impl Gateway {
 #[derive(Clone, Copy)]
 struct Batch<'a> {
     keeper: &'a Keeper,
-    desk: &'a Desk,
+    asks: &'a Asks,
     source: &'a Pusher,
     items: &'a [Item],
     now: Timestamp,
@@ -356,27 +353,27 @@ struct Batch<'a> {
 
 /// What is to be recorded of a batch, and what its sender is told.
 struct Plan {
-    entries: Vec<Entry>,
-    /// The receipt of each entry; what the desk records besides has none.
+    facts: Vec<Fact>,
+    /// The receipt of each fact; what is asked has none.
     slots: Vec<Option<usize>>,
     receipts: Vec<Receipt>,
     /// Receipts that stand where another of the batch does.
     same: Vec<(usize, usize)>,
-    /// What it does to the desk.
-    sides: Sides,
-    listeners: HashMap<String, Listener>,
+    /// The asks that the batch itself opens.
+    effects: DeskEffects,
+    listeners: HashMap<String, AskListener>,
 }
 
 impl Plan {
     fn new(batch: &Batch<'_>, (held, known): (&mut Held, &Known), policy: Policy) -> Self {
         let room = batch.items.len();
-        let (entries, slots) = (Vec::with_capacity(room), Vec::with_capacity(room));
+        let (facts, slots) = (Vec::with_capacity(room), Vec::with_capacity(room));
         let mut plan = Self {
-            entries,
+            facts,
             slots,
             receipts: Vec::with_capacity(room),
             same: Vec::new(),
-            sides: Sides::default(),
+            effects: DeskEffects::default(),
             listeners: HashMap::new(),
         };
         let mut first: HashMap<&str, usize> = HashMap::new();
@@ -430,7 +427,7 @@ impl Plan {
             plan.hear(batch, facts, &body);
             plan.slots.push(Some(index));
             let found = found(&findings, repaired);
-            plan.entries.push(batch.entry((item, &body), facts, &found, memory));
+            plan.facts.push(batch.entry((item, &body), facts, &found, memory).into());
             plan.tell(Status::Recorded, facts, None, findings);
             if let Some(receipt) = plan.receipts.last_mut() {
                 receipt.repaired = repaired;
@@ -449,12 +446,13 @@ impl Plan {
     fn hear(&mut self, batch: &Batch<'_>, facts: &Facts, body: &Body<'_>) {
         let Some(session) = facts.session() else { return };
         let Some(listener) = self.listeners.get_mut(session) else { return };
-        let Batch { keeper, desk, source, now, .. } = *batch;
-        let ears = Ears { desk, keeper, source, now };
-        let about = (session, &source.source(&facts.agent), body);
-        let entries = self.sides.hear(ears, listener, about, self.entries.len());
-        self.slots.extend(entries.iter().map(|_| None));
-        self.entries.extend(entries);
+        let Batch { asks, source, now, .. } = *batch;
+        let record = source.source(&facts.agent);
+        let protocol = source.protocol;
+        let context = AskContext { asks, session, protocol, source: &record, now };
+        let asked = self.effects.hear(&context, listener, body);
+        self.slots.extend(asked.iter().map(|_| None));
+        self.facts.extend(asked);
     }
 
     /// An id that is known: the same event again, or another one.
@@ -490,7 +488,7 @@ impl Plan {
         self.slots.push(Some(self.receipts.len()));
         let (status, position) = (Status::Refused, None);
         self.receipts.push(Receipt { status, session, position, findings, repaired: false });
-        self.entries.push(batch.keeper.message(draft, Vec::new()));
+        self.facts.push(batch.keeper.message(draft, Vec::new()).into());
     }
 
     /// The batch is history: the receipts are true, and the lanes have seen it.

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::clock::Clock;
-use crate::project::{AskFact, CloseFact, Handoff};
+use crate::facts::{AskFact, CloseFact, Handoff};
 
 /// What stands where content was.
 const LEFT_OUT: &str = "[not kept]";

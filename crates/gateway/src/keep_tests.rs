@@ -5,7 +5,7 @@ use banister_journal::{Kind, Query, Record};
 use serde_json::json;
 
 use super::*;
-use crate::desk::Reply;
+use crate::desk::AnswerRequest;
 use crate::pipeline::Incoming;
 use crate::{Gateway, Settings};
 
@@ -32,7 +32,7 @@ impl Room {
         Self::new(Keeping { level, ..Keeping::default() })
     }
 
-    async fn tell(&self, hook: &str, fields: &Value) -> crate::pipeline::Accepted {
+    async fn tell(&self, hook: &str, fields: &Value) -> crate::admission::Accepted {
         self.gateway.accept(&incoming(hook, fields)).await.unwrap()
     }
 
@@ -64,9 +64,9 @@ fn bash(command: &str) -> Value {
     json!({ "tool_name": "Bash", "tool_input": { "command": command } })
 }
 
-fn reply(message: &str) -> Reply {
+fn reply(message: &str) -> AnswerRequest {
     let message = Some(message.to_owned());
-    Reply { accept: true, message, door: "cli", key: "person".to_owned(), digest: None }
+    AnswerRequest { message, ..AnswerRequest::of(true, "person") }
 }
 
 /// Everything in the data directory, as one run of bytes.

@@ -37,15 +37,19 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use banister_events::aep::mapping::Agents;
-use banister_journal::Journal;
+use banister_journal::{Appender, Journal};
 use tokio_util::task::TaskTracker;
 
+mod admission;
+mod asks;
 pub mod attach;
 pub mod clock;
 pub mod deliver;
 pub mod desk;
 mod error;
+pub mod facts;
 mod grants;
+mod history;
 pub mod http;
 pub mod hub;
 pub mod idle;
@@ -70,8 +74,10 @@ pub mod upstream;
 
 pub use error::Error;
 
+use asks::Asks;
 use clock::Clock;
 use desk::Desk;
+use history::History;
 use hub::Hub;
 use idle::Idle;
 use ingest::{Lanes, Pushing};
@@ -137,7 +143,11 @@ pub struct Gateway {
     pub(crate) settings: Settings,
     pub(crate) agents: Arc<Agents>,
     pub(crate) book: Book,
+    /// The journal, to be read.
     pub(crate) journal: Journal,
+    /// The one door into it.
+    pub(crate) history: History,
+    pub(crate) asks: Asks,
     pub(crate) hub: Hub,
     pub(crate) feeds: deliver::Feeds,
     pub(crate) desk: Desk,
@@ -169,8 +179,8 @@ impl Gateway {
         keys::private_dir(&settings.data)?;
         let agents = Arc::new(Agents::builtin()?);
         let book = Book::open(settings.policy.clone(), settings.home.clone())?;
-        let journal = Journal::open(&settings.data.join("journal.db"))?;
-        Self::with(settings, clock, agents, book, journal)
+        let appender = Appender::open(&settings.data.join("journal.db"))?;
+        Self::with(settings, clock, agents, book, appender)
     }
 
     /// The same, with what was read and opened already.
@@ -179,15 +189,16 @@ impl Gateway {
         clock: Clock,
         agents: Arc<Agents>,
         book: Book,
-        journal: Journal,
+        appender: Appender,
     ) -> Result<Arc<Self>, Error> {
+        let journal = appender.journal().clone();
         let keys = Keys::open(&settings.data.join("keys"), clock.clone())?;
         let manifest = Manifest::open(&settings.data.join("keys"))?;
         book.recall(&journal)?;
-        let hub = Hub::new(journal.head());
         let tasks = TaskTracker::new();
         let keeper = Keeper::open(&settings.data, settings.keeping.clone(), &journal, &clock)?;
-        let desk = Desk::reopen(&keeper, &journal, &hub, &clock, &tasks)?;
+        let (history, asks, hub) = History::open(appender, &keeper, &clock, &tasks)?;
+        let desk = Desk::new(asks.clone(), history.clone(), clock.clone());
         let mut own = settings.own.clone();
         own.push(settings.data.clone());
         let rates = Rates::new(settings.push.rate);
@@ -197,6 +208,8 @@ impl Gateway {
             agents,
             book,
             journal,
+            history,
+            asks,
             hub,
             feeds: deliver::Feeds::default(),
             desk,

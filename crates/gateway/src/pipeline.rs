@@ -5,21 +5,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::activity::{Action, Decision, Gate, Origin, Risk};
+use banister_events::activity::{Action, Origin};
 use banister_events::aep::mapping::{Mapped, Mapping, Stamp};
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Finding, Rule, Severity};
 use banister_events::{aep, check as checks, id};
-use banister_journal::{Appended, Draft, Durability, Entry, Kind, Level, Record, Source};
+use banister_journal::{Appended, Draft, Durability, Kind, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::desk::AskDraft;
+use crate::admission::{Accepted, Admitted, Judged, denied};
+use crate::asks::Asker;
+use crate::facts::HOOK;
 use crate::index::Index;
 use crate::policy::{Asked, Gated};
-use crate::project::HOOK;
 use crate::{Error, Gateway};
 
 /// The version of the reading that is recorded with each message.
@@ -46,6 +46,19 @@ pub struct Incoming {
     pub wait: Duration,
     /// Where it was kept, if there was no gateway when it happened.
     pub kept: Option<Kept>,
+}
+
+impl Incoming {
+    /// Who waits for the answer.
+    fn asker(&self) -> Asker<'_> {
+        Asker {
+            agent: &self.agent,
+            door: self.door,
+            key: &self.key,
+            event_id: self.event_id.as_deref(),
+            wait: self.wait,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -82,19 +95,6 @@ pub struct Kept {
     pub refused: bool,
     /// When it happened.
     pub time: Option<Timestamp>,
-}
-
-/// What became of a message.
-#[derive(Debug, Clone)]
-pub struct Accepted {
-    /// The records that were written, or the first one where the message was known.
-    pub records: Vec<Arc<Record>>,
-    /// Whether the message was known already.
-    pub duplicate: bool,
-    /// What the gate said; `None` where nothing had to be decided.
-    pub gate: Option<Gate>,
-    /// The ask that was opened, where a person decides.
-    pub ask: Option<String>,
 }
 
 /// The payload is not JSON.
@@ -186,63 +186,21 @@ impl Gateway {
         let findings = check(incoming, &read);
         let gated = read.mapped.gated.then(|| self.gate(incoming, &read));
         let gate = gated.as_ref().map(|gated| gated.gate.clone());
-        let ask = match &gate {
-            Some(gate) if gate.decision == Decision::Ask => {
-                let what = (read.action.clone(), gate.clone());
-                let ask = AskDraft::new(incoming, &read.session, what, read.context(), now)?;
-                Some(ask.within(self.settings.ask_time))
-            }
-            _ => None,
-        };
+        let about = (read.action.clone(), read.context());
+        let ask = self.ask_for(gate.as_ref(), &incoming.asker(), &read.session, about, now)?;
         let event = draft(incoming, &read, now, &findings, gated.as_ref());
         let protocol = event.source.protocol.clone();
         let origin = Origin { session: read.session.as_str().into(), seq: 0, time: now };
         let found = Index::of_events(&read.mapped.events, gate.as_ref(), &origin);
-        let event = self.keeper.message(event, found);
-        let quick = gate.as_ref().is_none_or(|gate| gate.decision == Decision::Allow);
-        let durability = if quick && !self.settings.sync_allow {
-            Durability::Written
-        } else {
-            Durability::Synced
-        };
-        match self.record(event, ask, durability).await? {
-            (Appended::Recorded(records), ask) => {
-                Ok(Accepted { records, duplicate: false, gate, ask })
-            }
-            (Appended::Duplicate { first, same_bytes: true }, _)
-                if first.source.protocol == protocol =>
-            {
-                Ok(again(first, gate))
-            }
-            (Appended::Duplicate { .. }, _) => {
+        let entry = self.keeper.message(event, found);
+        match self.admit(Judged { entry, protocol, gate, ask }).await? {
+            Admitted::Accepted(accepted) => Ok(accepted),
+            Admitted::Reused => {
                 let message = "this idempotency key was used for another message";
                 let fresh = Incoming { event_id: None, ..incoming.clone() };
                 self.unreadable(&fresh, now, ID_REUSED.at("", message)).await
             }
         }
-    }
-
-    /// Durable, then on the desk, then visible: all three or none, also when the sender has gone meanwhile.
-    pub(crate) async fn record(
-        self: &Arc<Self>,
-        event: Entry,
-        ask: Option<AskDraft>,
-        durability: Durability,
-    ) -> Result<(Appended, Option<String>), Error> {
-        let gateway = Arc::clone(self);
-        let recorded = self.tasks.spawn(async move {
-            let mut entries = vec![event];
-            entries.extend(ask.as_ref().map(|ask| ask.entry(&gateway.keeper)));
-            let expected = ask.map(|ask| gateway.desk.expect(ask));
-            let appended = gateway.journal.append(entries, durability).await?;
-            let mut opened = None;
-            if let Appended::Recorded(records) = &appended {
-                opened = expected.zip(records.last()).map(|(ask, record)| ask.open(record));
-                gateway.hub.publish(records);
-            }
-            Ok((appended, opened))
-        });
-        recorded.await.unwrap_or_else(|error| Err(Error::Task(error.to_string())))
     }
 
     fn read(&self, incoming: &Incoming, now: Timestamp) -> Result<Read<'_>, Finding> {
@@ -321,7 +279,7 @@ impl Gateway {
             gate: serde_json::to_value(&gate).ok(),
         };
         let entry = self.keeper.message(draft, Vec::new());
-        let (appended, _) = self.record(entry, None, Durability::Synced).await?;
+        let appended = self.history.commit(vec![entry.into()], Durability::Synced).await?;
         let (records, duplicate) = match appended {
             Appended::Recorded(records) => (records, false),
             Appended::Duplicate { first, .. } => (vec![first], true),
@@ -412,40 +370,4 @@ fn source(incoming: &Incoming, hook: &str) -> Source {
         door: incoming.door.to_owned(),
         key: incoming.key.clone(),
     }
-}
-
-/// A refusal that needs no rule of anybody's.
-pub(crate) fn denied(rule: &str, reason: &str, opaque: Option<String>) -> Gate {
-    Gate {
-        decision: Decision::Deny,
-        rule: rule.to_owned(),
-        reason: reason.to_owned(),
-        risk: Risk::High,
-        irreversible: None,
-        opaque,
-        safer: None,
-    }
-}
-
-/// The same message again: the first verdict stands unless today's is stricter, and the ask that it opened is waited on
-/// again.
-pub(crate) fn again(first: Arc<Record>, today: Option<Gate>) -> Accepted {
-    // A verdict that cannot be read back is not an allow.
-    let unread = || denied("journal", "The recorded verdict cannot be read.", None);
-    let then = match &first.gate {
-        // The verdict was not kept: there is no other than today's.
-        None if first.captured.level == Level::None => today.clone(),
-        recorded => {
-            recorded.as_ref().map(|gate| Gate::deserialize(gate).unwrap_or_else(|_| unread()))
-        }
-    };
-    let lax = |gate: &Option<Gate>| gate.as_ref().is_none_or(|g| g.decision == Decision::Allow);
-    let gate = if lax(&then) && !lax(&today) { today } else { then };
-    let asked = gate.as_ref().is_some_and(|gate| gate.decision == Decision::Ask);
-    let ask = first
-        .event_id
-        .as_ref()
-        .filter(|_| asked)
-        .map(|event_id| AskDraft::id_for(&first.source.key, event_id));
-    Accepted { records: vec![first], duplicate: true, gate, ask }
 }

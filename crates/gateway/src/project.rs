@@ -6,117 +6,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use banister_events::activity::{Activity, Ask, Context, Ending, Gate, Origin, Outcome, What};
+use banister_events::activity::{Activity, Context, Ending, Gate, Origin, What};
 use banister_events::aep;
 use banister_events::aep::mapping::{Agents, Stamp};
-use banister_events::event::Protocol;
 use banister_journal::{Kind, Record};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 mod pushed;
 
-use crate::idle::IdleFact;
+use crate::facts::{ACTIVITY, ActivityFact, AskFact, CloseFact, HOOK, IdleFact};
 pub(crate) use pushed::{Body, Pushed};
-
-/// The prefix of `source.protocol` for native hook payloads: `hook:AGENT:HOOK`.
-pub const HOOK: &str = "hook:";
-
-/// The protocol of records that the gateway's own script wrote: their body is an [`ActivityFact`]. No door takes it.
-pub const ACTIVITY: &str = "activity";
-
-/// The body of a record that is an activity already.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ActivityFact {
-    /// Who did it, and where.
-    pub context: Context,
-    /// What happened.
-    pub what: What,
-}
-
-/// The body of an [`Kind::Ask`] record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AskFact {
-    /// The ask.
-    pub ask: Ask,
-    /// Who asks, and where.
-    pub context: Context,
-    /// How long the agent itself waits: no extension goes beyond.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub limit: Option<Timestamp>,
-    /// Who pushed it, and looks for the answer itself.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub sender: Option<Sender>,
-    /// What it stands for, if the agent hands over rather than asks.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub handoff: Option<Handoff>,
-}
-
-impl AskFact {
-    /// An ask that somebody waits on, of which no more is known.
-    pub fn new(ask: Ask, context: Context) -> Self {
-        Self { ask, context, limit: None, sender: None, handoff: None }
-    }
-}
-
-/// Where the answer to a pushed ask goes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sender {
-    /// The protocol that it was asked in.
-    pub protocol: Protocol,
-    /// The key that it came with.
-    pub key: String,
-    /// What the answer has to name: the reply token, the interrupt, the event that asked.
-    pub token: String,
-}
-
-/// An agent hands over to somebody.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Handoff {
-    /// Why, in the agent's words.
-    pub reason: String,
-    /// To whom: `human`, `specialist_agent`, `escalation_queue`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub target: Option<String>,
-    /// Where that one is found.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub uri: Option<String>,
-}
-
-/// The body of the record that closes an ask.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CloseFact {
-    /// The ask's id.
-    pub ask: String,
-    /// How it closed.
-    pub outcome: Outcome,
-    /// Who closed it: `user`, `timeout`, `agent`, `extension`.
-    pub by: String,
-    /// The words that came with it.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub message: Option<String>,
-    /// What was answered to a question.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub response: Option<Value>,
-    /// The ask that takes its place, where its time was extended.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub next: Option<String>,
-}
-
-impl CloseFact {
-    /// An end without words.
-    pub fn new(ask: impl Into<String>, outcome: Outcome, by: &str) -> Self {
-        Self {
-            ask: ask.into(),
-            outcome,
-            by: by.to_owned(),
-            message: None,
-            response: None,
-            next: None,
-        }
-    }
-}
 
 /// One session's records on their way to activities.
 #[derive(Debug, Clone)]

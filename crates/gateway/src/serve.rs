@@ -315,7 +315,7 @@ async fn upkeep(gateway: Arc<Gateway>, stop: CancellationToken) {
 }
 
 async fn look_after(gateway: &Gateway) {
-    if let Err(error) = gateway.desk.tidy().await {
+    if let Err(error) = gateway.history.tidy().await {
         tracing::error!(%error, "The desk could not be tidied.");
     }
     if let Err(error) = gateway.keeper.sign().await {

@@ -15,14 +15,14 @@ use banister_events::activity::{
     Action, Ask, AskKind, Context, Decision, Ending, Gate, Outcome, Risk, Role, Status, What,
 };
 use banister_events::id;
-use banister_journal::{Appended, Draft, Durability, Kind, Source};
+use banister_journal::{Draft, Durability, Kind, Source};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 
-use crate::desk::AskDraft;
-use crate::project::{ACTIVITY, ActivityFact, CloseFact};
+use crate::asks::AskDraft;
+use crate::facts::{ACTIVITY, ActivityFact, CloseFact};
 use crate::subscriptions::{Line, Order, Sink, mark};
 use crate::{Error, Gateway, random};
 
@@ -259,10 +259,7 @@ impl Agent {
             gate: None,
         };
         let entry = self.gateway.keeper.message(draft, Vec::new());
-        let appended = self.gateway.journal.append(vec![entry], Durability::Written).await?;
-        if let Appended::Recorded(records) = appended {
-            self.gateway.hub.publish(&records);
-        }
+        self.gateway.history.commit(vec![entry.into()], Durability::Written).await?;
         Ok(())
     }
 
@@ -280,13 +277,7 @@ impl Agent {
             ..Ask::new(id.clone(), format!("rpl_{}", random::token::<16>()?), kind)
         };
         let draft = AskDraft::of((ask, self.context.clone()), &self.session, source(), now);
-        let entry = draft.entry(&self.gateway.keeper);
-        let expected = self.gateway.desk.expect(draft);
-        let appended = self.gateway.journal.append(vec![entry], Durability::Synced).await?;
-        if let Appended::Recorded(records) = appended {
-            records.last().map(|record| expected.open(record));
-            self.gateway.hub.publish(&records);
-        }
+        self.gateway.history.commit(vec![draft.into()], Durability::Synced).await?;
         Ok(self.gateway.desk.outcome(&id).await)
     }
 }

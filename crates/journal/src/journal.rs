@@ -1,8 +1,8 @@
-//! The handle: append from any task, read from any thread. Cheap to clone; when the last clone is dropped,
+//! The handle: read from any thread, sign and prune from any task. Cheap to clone; when the last clone is dropped,
 //! everything that was handed in is on disk and the file is free for the next.
 //!
-//! It hands nothing out to subscribers: [`Journal::append`] gives the records back, who shows them is up to the
-//! caller.
+//! It hands nothing out to subscribers: [`Appender::append`](crate::Appender::append) gives the records back, who shows
+//! them is up to the caller.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -95,12 +95,8 @@ impl Journal {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Records all drafts or none, and returns when they are as durable as asked.
-    ///
-    /// The drafts stand together in the journal, in the order given; batches that one task appends one after another
-    /// keep their order. Waits when the queue is full. If the future is dropped, the batch may or may not be
-    /// recorded. No runtime is needed to poll it.
-    pub async fn append<E: Into<Entry>>(
+    /// See [`Appender::append`](crate::Appender::append): only that can be reached from outside.
+    pub(crate) async fn append<E: Into<Entry>>(
         &self,
         entries: Vec<E>,
         durability: Durability,

@@ -10,7 +10,8 @@
 //! | [`record`] | what is handed in, and what is kept |
 //! | [`capture`] | how much is kept, per source |
 //! | [`chain`] | how a record's hash is made |
-//! | `journal` | the handle: append, read, follow |
+//! | `appender` | the right to append |
+//! | `journal` | the handle: read, search, sign, prune |
 //! | `writer` | the one thread that writes, with group commit |
 //! | `read` | queries, on connections of their own |
 //! | [`search`] | finding what was said and done, by words |
@@ -22,11 +23,11 @@
 //!
 //! ```
 //! # async fn example() -> Result<(), banister_journal::Error> {
-//! use banister_journal::{Appended, Draft, Durability, Journal, Kind, Source};
+//! use banister_journal::{Appended, Appender, Draft, Durability, Kind, Source};
 //!
 //! # let folder = tempfile::tempdir().map_err(|source| banister_journal::Error::Io { path: "".into(), source })?;
 //! # let path = folder.path().join("journal.db");
-//! let journal = Journal::open(&path)?;
+//! let journal = Appender::open(&path)?;
 //! let draft = Draft {
 //!     session: "s_1".to_owned(),
 //!     time: "2026-05-04T10:00:00Z".parse().unwrap_or_default(),
@@ -58,6 +59,7 @@
 //! # runtime.block_on(example()).unwrap();
 //! ```
 
+mod appender;
 mod archive;
 pub mod capture;
 pub mod chain;
@@ -78,6 +80,7 @@ pub mod verify;
 mod words;
 mod writer;
 
+pub use appender::Appender;
 pub use archive::Archive;
 pub use capture::{Capture, Captured, Entry, Level};
 pub use checkpoint::{Checkpoint, Cut};

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use banister_journal::{
-    Capture, DigestKey, Draft, Durability, Journal, Kind, Level, Order, Passage, Query, Source,
+    Appender, Capture, DigestKey, Draft, Durability, Kind, Level, Order, Passage, Query, Source,
 };
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Dice {
 
 pub(super) fn measure(folder: &Path) -> anyhow::Result<Vec<Found>> {
     crate::tell("bench: a journal of a million records to search");
-    let journal = Journal::open(&folder.join("search.db"))?;
+    let journal = Appender::open(&folder.join("search.db"))?;
     let mut dice = Dice(1);
     fill(&journal, &mut dice)?;
     let page = |text: String| Query { text, limit: 20, ..Query::default() };
@@ -82,7 +82,7 @@ pub(super) fn measure(folder: &Path) -> anyhow::Result<Vec<Found>> {
     Ok(all)
 }
 
-fn fill(journal: &Journal, dice: &mut Dice) -> anyhow::Result<()> {
+fn fill(journal: &Appender, dice: &mut Dice) -> anyhow::Result<()> {
     let digests = DigestKey::from_bytes([1; 32]);
     let capture = Capture { level: Level::Full, redact: &<[u8]>::to_vec, digest_key: &digests };
     for batch in 0..RECORDS / BATCH {

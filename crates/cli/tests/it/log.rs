@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use banister_journal::{
-    Capture, DigestKey, Draft, Durability, Journal, Kind, Level, Passage, Retention, SigningKey,
+    Appender, Capture, DigestKey, Draft, Durability, Kind, Level, Passage, Retention, SigningKey,
     Source,
 };
 use jiff::Timestamp;
@@ -44,8 +44,8 @@ impl Data {
         self.0.path()
     }
 
-    fn journal(&self) -> Journal {
-        Journal::open(&self.path().join("journal.db")).unwrap()
+    fn journal(&self) -> Appender {
+        Appender::open(&self.path().join("journal.db")).unwrap()
     }
 
     fn key(&self) -> SigningKey {

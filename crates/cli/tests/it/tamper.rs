@@ -7,7 +7,7 @@ use std::process::Command;
 
 use banister_journal::chain::{Kept, Link, digest};
 use banister_journal::{
-    Archive, Capture, DigestKey, Draft, Durability, Journal, Kind, Level, SigningKey, Source,
+    Appender, Archive, Capture, DigestKey, Draft, Durability, Kind, Level, SigningKey, Source,
 };
 use jiff::Timestamp;
 use rusqlite::types::Value as Sql;
@@ -34,7 +34,7 @@ fn at(seconds: i64) -> Timestamp {
 impl Original {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let journal = Journal::open(&dir.path().join("journal.db")).unwrap();
+        let journal = Appender::open(&dir.path().join("journal.db")).unwrap();
         let key = SigningKey::open(&dir.path().join(SigningKey::FILE)).unwrap();
         let digests = DigestKey::from_bytes([1; 32]);
         for number in 1..=12_u32 {

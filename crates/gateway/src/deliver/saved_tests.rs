@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use banister_events::event::Protocol;
-use banister_journal::{Draft, Durability, Kind, Source};
+use banister_journal::{Draft, Durability, Entry, Kind, Source};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -92,9 +92,8 @@ async fn play(gateway: &Gateway, dice: &mut Dice, sessions: u64, records: u64) {
     }
     entries.push(draft("s1", &event("s1", records, "prompt.submitted")));
     for batch in entries.chunks(256) {
-        let appended = gateway.journal.append(batch.to_vec(), Durability::Written).await.unwrap();
-        let banister_journal::Appended::Recorded(records) = appended else { panic!("fresh") };
-        gateway.hub.publish(&records);
+        let facts = batch.iter().cloned().map(|draft| Entry::from(draft).into()).collect();
+        gateway.history.commit(facts, Durability::Written).await.unwrap();
     }
 }
 

@@ -11,13 +11,14 @@ use banister_events::id;
 use banister_journal::{Appended, Durability, Kind};
 use jiff::Timestamp;
 
-use super::{AskDraft, Closing, Desk, Opened, Refused, due, signed};
-use crate::project::CloseFact;
+use super::{Desk, Opened, Refused, unrecorded};
+use crate::asks::{AskDraft, due, signed};
+use crate::facts::CloseFact;
 use crate::random;
 
 /// Somebody who wants more time.
 #[derive(Debug, Clone)]
-pub struct More {
+pub struct ExtendRequest {
     /// How much more; as much again as there was, where nothing is said.
     pub by: Option<Duration>,
     /// The door it came through.
@@ -30,74 +31,47 @@ pub struct More {
 
 impl Desk {
     /// Extends the time to answer, as far as the agent itself waits. Gives the ask that is open from now on.
-    pub async fn extend(&self, name: &str, more: &More) -> Result<Opened, Refused> {
-        let id = self.lock().find(name)?;
-        let (desk, more) = (self.clone(), more.clone());
-        let asked = id.clone();
-        let extended = self.tasks.spawn(async move { desk.extend_now(&asked, more).await });
-        extended.await.unwrap_or(Err(Refused::Unknown(id)))
-    }
-
-    async fn extend_now(&self, id: &str, more: More) -> Result<Opened, Refused> {
-        let opened = self.take(id, more.digest.as_deref()).await?;
+    pub async fn extend(&self, name: &str, request: &ExtendRequest) -> Result<Opened, Refused> {
+        let id = self.asks.find(name)?;
+        let claim = self.asks.take(&id, request.digest.as_deref()).await?;
         let now = self.clock.now();
-        if due(&opened.ask) <= now {
-            self.lock().release(id);
-            return Err(Refused::Late(self.expire(id).await));
+        if due(&claim.opened().ask) <= now {
+            drop(claim);
+            return Err(Refused::Late(self.expire(&id).await));
         }
-        let result = self.ask_again(&opened, &more, now).await;
-        if result.is_err() {
-            self.lock().release(id);
-        }
-        result
-    }
-
-    async fn ask_again(
-        &self,
-        opened: &Opened,
-        more: &More,
-        now: Timestamp,
-    ) -> Result<Opened, Refused> {
-        let deadline = later(opened, more.by)?;
-        let Ok(token) = random::token::<16>() else {
-            return Err(Refused::Unknown(opened.ask.id.clone()));
-        };
-        let ask = Ask {
-            id: id::derive("ask_", &[&opened.ask.id, EXTENSION]),
-            token: format!("rpl_{token}"),
-            deadline: Some(deadline),
-            ..opened.ask.clone()
-        };
-        let next = ask.id.clone();
-        let draft = AskDraft::again(opened, ask, now);
-        let fact = CloseFact {
-            next: Some(next.clone()),
-            ..CloseFact::new(&opened.ask.id, Outcome::Withdrawn, EXTENSION)
-        };
-        let closing = Closing {
-            fact: fact.clone(),
-            kind: Kind::Withdrawal,
-            door: more.door,
-            key: more.key.clone(),
-            digest: None,
-        };
-        let entries = vec![self.end(opened, &closing, now), draft.entry(&self.keeper)];
+        let (fact, draft) = asked_again(claim.opened(), request.by, now)?;
         let fresh = draft.opened();
-        let expected = self.expect(draft);
-        match self.journal.append(entries, Durability::Synced).await? {
-            Appended::Recorded(records) => {
-                // The new one is on the desk before anybody hears that the old one is not.
-                if let Some(record) = records.last() {
-                    expected.open(record);
-                }
-                let held = self.lock().finish(fact);
-                self.hub.publish(&records);
-                self.settle(held.into_iter().collect()).await;
-                Ok(fresh)
-            }
-            Appended::Duplicate { .. } => Err(Refused::Unknown(opened.ask.id.clone())),
+        let by = (request.door, request.key.clone());
+        let end = claim.end(fact, Kind::Withdrawal, by, now);
+        match self.history.commit(vec![end.into(), draft.into()], Durability::Synced).await {
+            Ok(Appended::Recorded(_)) => Ok(fresh),
+            Ok(Appended::Duplicate { .. }) => Err(Refused::Unknown(id)),
+            Err(error) => Err(unrecorded(error, id)),
         }
     }
+}
+
+/// The end of an ask whose time is extended, and the ask that takes its place.
+fn asked_again(
+    opened: &Opened,
+    by: Option<Duration>,
+    now: Timestamp,
+) -> Result<(CloseFact, AskDraft), Refused> {
+    let deadline = later(opened, by)?;
+    let Ok(token) = random::token::<16>() else {
+        return Err(Refused::Unknown(opened.ask.id.clone()));
+    };
+    let ask = Ask {
+        id: id::derive("ask_", &[&opened.ask.id, EXTENSION]),
+        token: format!("rpl_{token}"),
+        deadline: Some(deadline),
+        ..opened.ask.clone()
+    };
+    let fact = CloseFact {
+        next: Some(ask.id.clone()),
+        ..CloseFact::new(&opened.ask.id, Outcome::Withdrawn, EXTENSION)
+    };
+    Ok((fact, AskDraft::again(opened, ask, now)))
 }
 
 /// The new deadline: never beyond the agent's own limit, and refused where that is reached.

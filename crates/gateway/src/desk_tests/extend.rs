@@ -5,13 +5,14 @@ use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::{Finding, Severity};
 use banister_events::{aaep, aep, agui};
+use jiff::Timestamp;
 
 use crate::project::Projection;
 
 const HOUR: Duration = Duration::from_hours(1);
 
-fn more(by: Option<Duration>) -> More {
-    More { by, door: "cli", key: "person".to_owned(), digest: None }
+fn more(by: Option<Duration>) -> ExtendRequest {
+    ExtendRequest { by, door: "cli", key: "person".to_owned(), digest: None }
 }
 
 /// A call that its agent waits an hour for, and its ask.
@@ -167,7 +168,7 @@ async fn what_is_over_is_not_extended() {
     let late = desk.extend(&ask, &more(None)).await.unwrap_err();
     assert!(matches!(late, Refused::Late(fact) if fact.outcome == Outcome::Expired));
     assert!(desk.inbox().is_empty());
-    let wrong = More { digest: Some("x".to_owned()), ..more(None) };
+    let wrong = ExtendRequest { digest: Some("x".to_owned()), ..more(None) };
     let (_, other) = patient(&room.gateway, "k2").await;
     assert!(matches!(desk.extend(&other, &wrong).await, Err(Refused::Another)));
     assert!(matches!(desk.extend("nothing", &more(None)).await, Err(Refused::Unknown(_))));

@@ -12,9 +12,10 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::*;
+use crate::admission::Accepted;
 use crate::clock::Clock;
 use crate::desk::Decided;
-use crate::pipeline::{Accepted, Incoming};
+use crate::pipeline::Incoming;
 use crate::serve::{self, Serving};
 use crate::{Gateway, Settings};
 

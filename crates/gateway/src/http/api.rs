@@ -17,7 +17,7 @@ use serde_json::{Number, Value, json};
 use super::body::whole;
 use super::{Problem, Shared};
 use crate::deliver::blocking;
-use crate::desk::{Given, More, Opened, Refused, Said};
+use crate::desk::{AnswerRequest, ExtendRequest, Opened, PersonAnswer, Refused};
 use crate::keys::Scope;
 use crate::policy::{Grant, Scope as Remember};
 
@@ -102,7 +102,7 @@ fn kind_of(opened: &Opened) -> &'static str {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Answer {
+struct AnswerBody {
     /// `accept`, `reject`, `yes` or `no`.
     decision: Option<String>,
     /// One of the choices.
@@ -116,32 +116,32 @@ struct Answer {
     remember: Option<Remember>,
 }
 
-impl Answer {
-    /// The one thing that is said.
-    fn said(&self) -> Result<Said, Problem> {
+impl AnswerBody {
+    /// The one answer in it.
+    fn person_answer(&self) -> Result<PersonAnswer, Problem> {
         let unknown = |what: String| {
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "decision", what).remedy(
                 "answer with one of decision (accept, reject, yes, no), choice, number, text",
             )
         };
         let decision = self.decision.as_deref().map(|word| match word {
-            "accept" => Ok(Said::Accept),
-            "reject" => Ok(Said::Reject),
-            "yes" => Ok(Said::Yes),
-            "no" => Ok(Said::No),
+            "accept" => Ok(PersonAnswer::Accept),
+            "reject" => Ok(PersonAnswer::Reject),
+            "yes" => Ok(PersonAnswer::Yes),
+            "no" => Ok(PersonAnswer::No),
             other => Err(unknown(format!("{other:?} is not a decision"))),
         });
         let text = |text: &str| text::shorten(text, TEXT_CHARS).into_owned();
-        let mut said = [
+        let mut answers = [
             decision.transpose()?,
-            self.choice.clone().map(Said::Choice),
-            self.number.clone().map(Said::Number),
-            self.text.as_deref().map(text).map(Said::Text),
+            self.choice.clone().map(PersonAnswer::Choice),
+            self.number.clone().map(PersonAnswer::Number),
+            self.text.as_deref().map(text).map(PersonAnswer::Text),
         ]
         .into_iter()
         .flatten();
-        match (said.next(), said.next()) {
-            (Some(said), None) => Ok(said),
+        match (answers.next(), answers.next()) {
+            (Some(answer), None) => Ok(answer),
             (None, _) => Err(unknown("there is no answer in this".to_owned())),
             (Some(_), Some(_)) => Err(unknown("there is more than one answer in this".to_owned())),
         }
@@ -157,17 +157,17 @@ pub(super) async fn answer(
 ) -> Result<Json<Value>, Problem> {
     let guest = shared.admit(&method, &headers, Scope::Answer)?;
     let bytes = whole(body, 64 * 1024).await?;
-    let answer: Answer = serde_json::from_slice(&bytes).map_err(|error| {
+    let answer: AnswerBody = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(StatusCode::BAD_REQUEST, "json", error.to_string())
             .remedy(r#"send {"decision": "accept" or "reject", "message": "…"}"#)
     })?;
-    let said = answer.said()?;
+    let person_answer = answer.person_answer()?;
     let message = answer.message.map(|message| text::shorten(&message, MESSAGE_CHARS).into_owned());
     let (door, digest) = (shared.door.name, answer.digest);
     let gateway = &shared.gateway;
     let grant = match answer.remember {
         None => None,
-        Some(_) if !matches!(said, Said::Accept | Said::Yes) => {
+        Some(_) if !matches!(person_answer, PersonAnswer::Accept | PersonAnswer::Yes) => {
             return Err(not_granted("only a yes can be remembered"));
         }
         Some(scope) => {
@@ -176,8 +176,8 @@ pub(super) async fn answer(
             Some(grant.map_err(|why| not_granted(why.to_string()))?)
         }
     };
-    let given = Given { said, message, door, key: guest.key, digest };
-    let fact = gateway.desk.give(&ask, &given).await.map_err(|refused| problem(&refused))?;
+    let request = AnswerRequest { answer: person_answer, message, door, key: guest.key, digest };
+    let fact = gateway.desk.answer(&ask, &request).await.map_err(|refused| problem(&refused))?;
     let mut told = json!({
         "schema": "banister.answer/v1", "ask": fact.ask, "outcome": fact.outcome, "by": fact.by,
     });
@@ -267,8 +267,8 @@ pub(super) async fn extend(
             .remedy(r#"send {"seconds": 300}, or {}"#)
     })?;
     let by = seconds.map(|seconds| Duration::from_secs(seconds.get().into()));
-    let more = More { by, door: shared.door.name, key: guest.key, digest };
-    match shared.gateway.desk.extend(&ask, &more).await {
+    let request = ExtendRequest { by, door: shared.door.name, key: guest.key, digest };
+    match shared.gateway.desk.extend(&ask, &request).await {
         Ok(opened) => Ok(Json(json!({
             "schema": "banister.extend/v1",
             "ask": opened.ask.id,

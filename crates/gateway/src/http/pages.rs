@@ -24,9 +24,10 @@ use super::body::whole;
 use super::streams::accepted_language;
 use super::{Problem, SESSION_COOKIE, Shared, api, cookie, csrf_fits};
 use crate::deliver::blocking;
-use crate::desk::{Given, More, Opened, Refused, Said};
+use crate::desk::{AnswerRequest, ExtendRequest, Opened, PersonAnswer, Refused};
+use crate::facts::Handoff;
 use crate::keys::{Guest, Scope};
-use crate::project::{Handoff, Projection};
+use crate::project::Projection;
 
 const LANGUAGE_COOKIE: &str = "banister_lang";
 const POLICY: &str = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -235,26 +236,26 @@ pub(super) struct AnswerForm {
 
 impl AnswerForm {
     /// The one thing that is said.
-    fn said(&self) -> Option<Said> {
+    fn said(&self) -> Option<PersonAnswer> {
         match self.decision.as_str() {
-            "accept" => return Some(Said::Accept),
-            "reject" => return Some(Said::Reject),
+            "accept" => return Some(PersonAnswer::Accept),
+            "reject" => return Some(PersonAnswer::Reject),
             "answer" => {}
             _ => return None,
         }
         let given = |text: &str| Some(text.to_owned()).filter(|text| !text.trim().is_empty());
         let number = match given(&self.number) {
-            Some(text) => Some(Said::Number(text.trim().parse().ok()?)),
+            Some(text) => Some(PersonAnswer::Number(text.trim().parse().ok()?)),
             None => None,
         };
         let yes_no = match self.yes_no.as_str() {
-            "yes" => Some(Said::Yes),
-            "no" => Some(Said::No),
+            "yes" => Some(PersonAnswer::Yes),
+            "no" => Some(PersonAnswer::No),
             _ => None,
         };
-        let text = given(&text::shorten(&self.text, api::TEXT_CHARS)).map(Said::Text);
+        let text = given(&text::shorten(&self.text, api::TEXT_CHARS)).map(PersonAnswer::Text);
         // Whoever writes something has left a choice that was there before.
-        number.or(text).or_else(|| given(&self.choice).map(Said::Choice)).or(yes_no)
+        number.or(text).or_else(|| given(&self.choice).map(PersonAnswer::Choice)).or(yes_no)
     }
 }
 
@@ -280,13 +281,13 @@ pub(super) async fn answer(
     };
     let message = text::shorten(&form.message, api::MESSAGE_CHARS).into_owned();
     let notice = match &said {
-        Said::Accept => "accepted",
-        Said::Reject => "rejected",
+        PersonAnswer::Accept => "accepted",
+        PersonAnswer::Reject => "rejected",
         _ => "answered",
     };
     let (message, digest) = (Some(message), Some(form.digest));
-    let given = Given { said, message, door: "page", key: guest.key, digest };
-    match shared.gateway.desk.give(&ask, &given).await {
+    let given = AnswerRequest { answer: said, message, door: "page", key: guest.key, digest };
+    match shared.gateway.desk.answer(&ask, &given).await {
         Ok(_) => Redirect::to(&format!("/?notice={notice}")).into_response(),
         Err(refused) => refusal(locale, &refused),
     }
@@ -315,7 +316,7 @@ pub(super) async fn extend(
     if !csrf_fits(&guest, Some(&form.csrf)) {
         return problem(locale, StatusCode::FORBIDDEN, "the anti-forgery token does not fit");
     }
-    let more = More { by: None, door: "page", key: guest.key, digest: Some(form.digest) };
+    let more = ExtendRequest { by: None, door: "page", key: guest.key, digest: Some(form.digest) };
     match shared.gateway.desk.extend(&ask, &more).await {
         Ok(_) => Redirect::to("/?notice=extended").into_response(),
         Err(refused) => refusal(locale, &refused),

@@ -139,7 +139,7 @@ pub(super) async fn decide(
     let deadlines = [number(&parts.headers, DEADLINE), query.deadline_ms];
     let wait = wait_of(deadlines.into_iter().flatten().min());
     let waiting = Waiting { door: shared.door.name, key, body: body.clone(), wait };
-    let held = shared.stop.run_until_cancelled(shared.gateway.hold(waiting)).await;
+    let held = shared.stop.run_until_cancelled(shared.gateway.push_and_decide(waiting)).await;
     Ok(match held {
         Some(Ok(response)) => Json(response).into_response(),
         Some(Err(refusal)) => refused(refusal),

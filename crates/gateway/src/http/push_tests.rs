@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 use super::*;
 use crate::clock::Clock;
-use crate::desk::Reply;
+use crate::desk::AnswerRequest;
 use crate::ingest::{Policy, Pushing, Status};
 use crate::keep::Keeping;
 use crate::project::Projection;

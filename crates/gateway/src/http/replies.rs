@@ -26,8 +26,8 @@ use super::body::fed;
 use super::streams::event_stream;
 use super::{Problem, Shared};
 use crate::Gateway;
+use crate::facts::{AskFact, CloseFact};
 use crate::keys::Scope;
-use crate::project::{AskFact, CloseFact};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 

@@ -6,20 +6,20 @@
 //! Only sessions that ask are read: a session costs nothing here until the first event that may.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use banister_events::activity::{Activity, Ask, AskKind, Origin, What};
+use banister_events::activity::{Activity, Ask, AskKind, Context, Origin, What};
 use banister_events::event::Protocol;
 use banister_events::id;
 use banister_events::json::View;
-use banister_journal::{Entry, Kind, Record, Source};
+use banister_journal::{Kind, Source};
 use jiff::Timestamp;
 
+use super::Item;
 use super::lane::Lane;
-use super::{Item, Pusher};
-use crate::desk::{AskDraft, Claim, Desk, Expected, Opened};
-use crate::keep::Keeper;
-use crate::project::{Body, Handoff, Pushed, Sender};
+use crate::asks::{AskDraft, Asks, Claim, Opened};
+use crate::facts::{Handoff, Sender};
+use crate::history::Fact;
+use crate::project::{Body, Pushed};
 use crate::{Error, Gateway};
 
 /// How many asks of one session may be open at once.
@@ -38,7 +38,7 @@ pub(super) fn may_ask(protocol: Protocol, event: View<'_>) -> bool {
 
 /// One session's events, read for what they ask.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(crate) struct AskListener {
     pushed: Pushed,
     /// Asks of this session that were on the desk when they were last looked at.
     open: Vec<String>,
@@ -54,7 +54,7 @@ impl Gateway {
         (protocol, items): (Protocol, &[Item]),
     ) -> Result<(), Error> {
         let asks = |item: &Item| item.session() == Some(session) && item.asks();
-        let wanted = items.iter().any(asks) || self.desk.has_pushed(session);
+        let wanted = items.iter().any(asks) || self.asks.has_pushed(session);
         if lane.listener.is_some() || !wanted {
             return Ok(());
         }
@@ -69,122 +69,101 @@ impl Gateway {
                 pushed.read(&body, None, &origin(session, record.time));
             }
         }
-        let waiting = self.desk.inbox().into_iter().filter(|it| it.session == session);
+        let waiting = self.asks.inbox().into_iter().filter(|it| it.session == session);
         let (handoffs, open): (Vec<Opened>, Vec<Opened>) =
             waiting.partition(|it| it.handoff.is_some());
         let ids = |asks: Vec<Opened>| asks.into_iter().map(|it| it.ask.id).collect();
-        lane.listener = Some(Listener { pushed, open: ids(open), handoffs: ids(handoffs) });
+        lane.listener = Some(AskListener { pushed, open: ids(open), handoffs: ids(handoffs) });
         Ok(())
     }
 }
 
-/// What a batch does to the desk, until it is history.
+/// The asks that are about to be opened by the same commit.
 #[derive(Debug, Default)]
-pub(super) struct Sides {
-    /// With the number of the entry that each has.
-    all: Vec<(usize, Side)>,
-    /// What the batch itself opens.
+pub(crate) struct DeskEffects {
     fresh: HashMap<String, Opened>,
 }
 
-#[derive(Debug)]
-enum Side {
-    Open(Box<Expected>),
-    Close(Box<Claim>),
-}
-
-/// Who listens for whom.
+/// Where events are read for what they ask.
 #[derive(Clone, Copy)]
-pub(super) struct Ears<'a> {
-    pub(super) desk: &'a Desk,
-    pub(super) keeper: &'a Keeper,
-    pub(super) source: &'a Pusher,
-    pub(super) now: Timestamp,
+pub(crate) struct AskContext<'a> {
+    pub(crate) asks: &'a Asks,
+    pub(crate) session: &'a str,
+    pub(crate) protocol: Protocol,
+    /// The source of the events.
+    pub(crate) source: &'a Source,
+    pub(crate) now: Timestamp,
 }
 
-impl Sides {
-    /// Reads an event that is about to be recorded; gives the records that stand before it.
-    pub(super) fn hear(
+impl DeskEffects {
+    /// Reads an event that is about to be recorded; gives the facts that stand before it.
+    pub(crate) fn hear(
         &mut self,
-        ears: Ears<'_>,
-        listener: &mut Listener,
-        (session, source, body): (&str, &Source, &Body<'_>),
-        at: usize,
-    ) -> Vec<Entry> {
-        let mut entries = Vec::new();
-        for activity in listener.pushed.read(body, None, &origin(session, ears.now)) {
-            let Activity { context, what, .. } = activity;
-            let goes_on = goes_on(&what);
-            let draft = match what {
-                What::AskOpened { ask } => {
-                    let token = ask.token.clone();
-                    Some(((*ask, (*context).clone()), (ears.sender(token), None)))
-                }
-                What::HandedOff { reason, target, uri } => {
-                    let name =
-                        id::derive("ask_", &[session, "handoff", &reason, &ears.now.to_string()]);
-                    let ask = Ask::new(name, "", AskKind::Confirmation);
-                    let handoff = Handoff { reason, target, uri };
-                    let sender = ears.sender(String::new());
-                    Some(((ask, (*context).clone()), (sender, Some(handoff))))
-                }
-                What::AskClosed { id, .. } => {
-                    entries.extend(self.withdraw(ears, &id, at + entries.len()));
-                    listener.open.retain(|open| *open != id);
-                    None
-                }
-                _ => None,
-            };
-            if goes_on {
+        context: &AskContext<'_>,
+        listener: &mut AskListener,
+        body: &Body<'_>,
+    ) -> Vec<Fact> {
+        let (session, now) = (context.session, context.now);
+        let mut facts = Vec::new();
+        for activity in listener.pushed.read(body, None, &origin(session, now)) {
+            let Activity { context: about, what, .. } = activity;
+            if goes_on(&what) {
                 for id in std::mem::take(&mut listener.handoffs) {
-                    entries.extend(self.withdraw(ears, &id, at + entries.len()));
+                    facts.extend(self.withdraw(context, &id));
                 }
             }
-            let Some((asked, about)) = draft else { continue };
-            let id = asked.0.id.clone();
-            let known = self.fresh.contains_key(&id) || ears.desk.knows(&id);
+            let (ask, token, handoff) = match what {
+                What::AskOpened { ask } => {
+                    let token = ask.token.clone();
+                    (*ask, token, None)
+                }
+                What::HandedOff { reason, target, uri } => {
+                    let name = id::derive("ask_", &[session, "handoff", &reason, &now.to_string()]);
+                    let ask = Ask::new(name, "", AskKind::Confirmation);
+                    (ask, String::new(), Some(Handoff { reason, target, uri }))
+                }
+                What::AskClosed { id, .. } => {
+                    facts.extend(self.withdraw(context, &id));
+                    listener.open.retain(|open| *open != id);
+                    continue;
+                }
+                _ => continue,
+            };
+            let id = ask.id.clone();
+            let known = self.fresh.contains_key(&id) || context.asks.knows(&id);
             if known || listener.open.len() >= OPEN {
                 continue;
             }
-            let is_handoff = about.1.is_some();
-            let Ok(draft) = AskDraft::pushed(asked, (session, own(source)), about, ears.now) else {
-                continue;
-            };
-            let list = if is_handoff { &mut listener.handoffs } else { &mut listener.open };
+            let list = if handoff.is_some() { &mut listener.handoffs } else { &mut listener.open };
+            let about = (ask, (*about).clone());
+            let Ok(draft) = context.draft(about, token, handoff) else { continue };
             list.push(id.clone());
             self.fresh.insert(id, draft.opened());
-            let entry = draft.entry(ears.keeper);
-            self.all.push((at + entries.len(), Side::Open(Box::new(ears.desk.expect(draft)))));
-            entries.push(entry);
+            facts.push(draft.into());
         }
-        entries
+        facts
     }
 
     /// The agent goes on without an answer.
-    fn withdraw(&mut self, ears: Ears<'_>, id: &str, at: usize) -> Option<Entry> {
-        let (claim, entry) = match self.fresh.remove(id) {
-            Some(opened) => ears.desk.claim_of(&opened, ears.now),
-            None => ears.desk.claim(id, ears.now)?,
+    fn withdraw(&mut self, context: &AskContext<'_>, id: &str) -> Option<Fact> {
+        let claim = match self.fresh.remove(id) {
+            Some(opened) => Claim::fresh(context.asks, opened),
+            None => context.asks.take_now(id)?,
         };
-        self.all.push((at, Side::Close(Box::new(claim))));
-        Some(entry)
-    }
-
-    /// The batch is history: what it opened is on the desk, what it closed is not.
-    pub(super) async fn settle(self, records: &[Arc<Record>]) {
-        for (at, side) in self.all {
-            match (side, records.get(at)) {
-                (Side::Open(expected), Some(record)) => drop(expected.open(record)),
-                (Side::Close(claim), Some(_)) => claim.close().await,
-                _ => {}
-            }
-        }
+        Some(claim.withdrawn(context.now).into())
     }
 }
 
-impl Ears<'_> {
-    fn sender(&self, token: String) -> Sender {
-        Sender { protocol: self.source.protocol, key: self.source.key.clone(), token }
+impl AskContext<'_> {
+    fn draft(
+        &self,
+        about: (Ask, Context),
+        token: String,
+        handoff: Option<Handoff>,
+    ) -> Result<AskDraft, Error> {
+        let (protocol, key) = (self.protocol, self.source.key.clone());
+        let sender = Sender { protocol, key, token };
+        AskDraft::pushed(about, (self.session, own(self.source)), (sender, handoff), self.now)
     }
 }
 

@@ -4,7 +4,6 @@
 //! Whatever goes wrong the answer is a refusal. What no rule speaks about (a prompt, a turn's end) is answered with no
 //! opinion; a type that nobody knows is refused, because nobody knows what waits behind it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use banister_events::activity::{self, Action, Ask, AskKind, Gate, Outcome, What};
@@ -14,15 +13,17 @@ use banister_events::aep::{read, response};
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
 use banister_events::id;
-use banister_journal::{Appended, Durability};
+use banister_journal::Durability;
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{ID_REUSED, Item, NOTHING_TO_DECIDE, Place, Policy, Pusher, breaks, found, kept};
-use crate::desk::{AskDraft, Decided};
-use crate::pipeline::{Accepted, Incoming, NO_ACTION, again, denied};
+use crate::admission::{Accepted, Admitted, Judged, denied};
+use crate::asks::Asker;
+use crate::desk::Decided;
+use crate::pipeline::NO_ACTION;
 use crate::policy::{Asked, Gated};
 use crate::{Error, Gateway};
 
@@ -68,7 +69,7 @@ enum Trouble {
 
 impl Gateway {
     /// Answers one event that somebody waits on. Returns before the sender's deadline, plus the time of one commit.
-    pub async fn hold(self: &Arc<Self>, waiting: Waiting) -> Result<Value, Refusal> {
+    pub async fn push_and_decide(&self, waiting: Waiting) -> Result<Value, Refusal> {
         let since = self.clock.now();
         let source = Pusher {
             protocol: Protocol::Aep,
@@ -85,7 +86,7 @@ impl Gateway {
         let named = event.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
         let about = About { session: &session, event: &named, action: read::action(&event) };
         let accepted = match item {
-            Some(item) => self.admit(&source, &item, &event, &waiting).await,
+            Some(item) => self.gate_event(&source, &item, &event, &waiting).await,
             None => Err(Trouble::Found(Vec::new())),
         };
         let accepted = match accepted {
@@ -108,8 +109,8 @@ impl Gateway {
     }
 
     /// Records the event with its verdict, and the ask that it opens.
-    async fn admit(
-        self: &Arc<Self>,
+    async fn gate_event(
+        &self,
         source: &Pusher,
         item: &Item,
         event: &Value,
@@ -146,48 +147,35 @@ impl Gateway {
         let findings = kept(findings);
         let mut draft = source.draft(item, facts, &found(&findings, false), now);
         draft.gate = gated.and_then(|gated| serde_json::to_value(gated).ok());
-        let ask = match &gate {
-            Some(gate) if gate.decision == activity::Decision::Ask => {
-                let incoming = incoming(facts.agent.clone(), event_id.clone(), waiting);
-                let what = (read::action(event), gate.clone());
-                let ask = AskDraft::new(&incoming, session, what, read::context(event), now);
-                Some(ask.map_err(Trouble::Failed)?.within(self.settings.ask_time))
-            }
-            _ => None,
+        let about = (read::action(event), read::context(event));
+        let asker = Asker {
+            agent: &facts.agent,
+            door: waiting.door,
+            key: &waiting.key,
+            event_id: Some(event_id),
+            wait: waiting.wait,
         };
-        let quick = gate.as_ref().is_none_or(|gate| gate.decision == activity::Decision::Allow);
-        let durability = if quick && !self.settings.sync_allow {
-            Durability::Written
-        } else {
-            Durability::Synced
-        };
+        let ask = self.ask_for(gate.as_ref(), &asker, session, about, now);
+        let ask = ask.map_err(Trouble::Failed)?;
         let passages = memory
             .as_mut()
             .map(|memory| memory.hear(&item.bytes.as_ref().into(), gate.as_ref(), &draft));
-        // Meanwhile the lane has no memory: whoever waits may go, and what is under way is recorded all the same.
-        let (appended, ask) = self
-            .record(self.keeper.message(draft, passages.unwrap_or_default()), ask, durability)
-            .await
-            .map_err(Trouble::Failed)?;
-        let is_new = matches!(appended, Appended::Recorded(_));
-        lane.restore(if is_new { memory } else { before });
+        let entry = self.keeper.message(draft, passages.unwrap_or_default());
+        let protocol = source.protocol.name().to_owned();
+        // Meanwhile the session has no memory: whoever waits may go, and what is under way is recorded all the same.
+        let admitted = self.admit(Judged { entry, protocol, gate: gate.clone(), ask }).await;
+        let Admitted::Accepted(mut accepted) = admitted.map_err(Trouble::Failed)? else {
+            lane.restore(before);
+            lane.remember(event_id);
+            return Err(Trouble::Reused);
+        };
+        lane.restore(if accepted.duplicate { before } else { memory });
         lane.remember(event_id);
-        match (appended, ask) {
-            (Appended::Recorded(records), ask) => {
-                Ok(Accepted { records, duplicate: false, gate, ask })
-            }
-            (Appended::Duplicate { first, same_bytes: true }, _)
-                if first.source.protocol == source.protocol.name() =>
-            {
-                let mut accepted = again(first, gate.clone());
-                if accepted.gate.is_none() && gate.is_some() {
-                    let reason = "This event was pushed before, and nobody asked whether it may.";
-                    accepted.gate = Some(denied(NOTHING_TO_DECIDE.code, reason, None));
-                }
-                Ok(accepted)
-            }
-            (Appended::Duplicate { .. }, _) => Err(Trouble::Reused),
+        if accepted.duplicate && accepted.gate.is_none() && gate.is_some() {
+            let reason = "This event was pushed before, and nobody asked whether it may.";
+            accepted.gate = Some(denied(NOTHING_TO_DECIDE.code, reason, None));
         }
+        Ok(accepted)
     }
 
     fn verdict(&self, event: &Value, agent: &str, session: &str) -> Gated {
@@ -212,7 +200,7 @@ impl Gateway {
 
     /// Keeps what stood in the way as evidence; what it is called, and what was wrong.
     async fn recorded(
-        self: &Arc<Self>,
+        &self,
         source: &Pusher,
         waiting: &Waiting,
         trouble: Trouble,
@@ -231,9 +219,8 @@ impl Gateway {
         let body = waiting.body.clone();
         let item = Item { bytes: body, read: Err(findings.clone()) };
         let draft = source.evidence(&item, &findings, self.clock.now());
-        if let Err(error) =
-            self.record(self.keeper.message(draft, Vec::new()), None, Durability::Synced).await
-        {
+        let evidence = self.keeper.message(draft, Vec::new());
+        if let Err(error) = self.history.commit(vec![evidence.into()], Durability::Synced).await {
             tracing::error!(%error, "A refused event was not recorded.");
         }
         (code, findings)
@@ -315,20 +302,5 @@ impl Gateway {
             decision.insert("response_time_ms".to_owned(), json!(took));
         }
         response
-    }
-}
-
-/// What the desk wants to know of whoever waits.
-fn incoming(agent: String, event_id: String, waiting: &Waiting) -> Incoming {
-    Incoming {
-        agent,
-        hook: String::new(),
-        door: waiting.door,
-        key: waiting.key.clone(),
-        event_id: Some(event_id),
-        body: waiting.body.clone(),
-        cut: None,
-        wait: waiting.wait,
-        kept: None,
     }
 }

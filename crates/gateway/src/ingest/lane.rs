@@ -14,7 +14,7 @@ use banister_journal::{Draft, Kind, Level, Passage, Record};
 use jiff::Timestamp;
 use tokio::sync::OwnedMutexGuard;
 
-use super::asks::Listener;
+use super::asks::AskListener;
 use super::pieces::Pieces;
 use crate::index::Index;
 use crate::project::{Body, Pushed};
@@ -45,7 +45,7 @@ pub(super) struct Lane {
     /// The same, and what is about to be recorded.
     pub(super) next: Option<Memory>,
     /// What reads the session for what it asks, where it does. It has seen all records, as the memory.
-    pub(super) listener: Option<Listener>,
+    pub(super) listener: Option<AskListener>,
     ids: HashSet<String>,
     order: VecDeque<String>,
 }

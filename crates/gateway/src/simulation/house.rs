@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use axum::body::Body;
 use banister_events::aep::mapping::Agents;
-use banister_journal::Journal;
+use banister_journal::Appender;
 use banister_journal::simulation::Fate;
 use http::{Request, Response};
 use hyper::service::Service as _;
@@ -94,7 +94,7 @@ impl House {
         });
         let push = Pushing { rate: 0, ..Pushing::default() };
         let settings = Settings { keeping, push, ..Settings::new(data.to_owned()) };
-        let journal = Journal::simulated(&data.join("journal.db"), Arc::clone(weather) as _);
+        let journal = Appender::simulated(&data.join("journal.db"), Arc::clone(weather) as _);
         let (agents, book) = (Arc::clone(agents), book.afresh());
         let gateway =
             Gateway::with(settings, clock.clone(), agents, book, journal.unwrap()).unwrap();

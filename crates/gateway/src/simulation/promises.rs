@@ -9,9 +9,10 @@ use banister_journal::{Journal, Kind, Record};
 use serde_json::Value;
 
 use crate::Gateway;
-use crate::desk::AskDraft;
+use crate::asks::AskDraft;
+use crate::facts::{AskFact, CloseFact};
 use crate::keep::Keeper;
-use crate::project::{AskFact, CloseFact, Projection};
+use crate::project::Projection;
 
 /// What everybody was told.
 #[derive(Debug, Default)]

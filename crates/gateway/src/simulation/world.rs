@@ -336,7 +336,7 @@ impl World {
             (Some(opened), _) => (opened.ask.id, opened.ask.token, opened.ask.digest),
             // What is closed, or was never asked.
             (None, Some((_, id, _))) => {
-                (crate::desk::AskDraft::id_for("agent", &id), "rpl_none".to_owned(), String::new())
+                (crate::asks::AskDraft::id_for("agent", &id), "rpl_none".to_owned(), String::new())
             }
             (None, None) => return,
         };

@@ -9,7 +9,7 @@ use banister_events::event::Protocol;
 use banister_events::finding::Finding;
 use banister_events::id;
 use banister_events::json::Parser;
-use banister_journal::{Appended, Draft, Durability, Entry, Kind, Passage, Source};
+use banister_journal::{Draft, Durability, Entry, Kind, Passage, Source};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
@@ -183,22 +183,19 @@ impl<'r> Run<'r> {
 
     /// Records what became of messages, then tells it.
     async fn pass(&mut self, passed: Vec<Passed>) -> Result<(), Error> {
-        let (mut entries, mut events) = (Vec::new(), Vec::new());
+        let (mut facts, mut events) = (Vec::new(), Vec::new());
         let ends = passed.iter().any(|passed| passed.ends);
         for Passed { instead, findings, events: good, .. } in passed {
             if let Some(bytes) = instead {
-                entries.push(self.evidence(&bytes, &findings));
+                facts.push(self.evidence(&bytes, &findings).into());
             }
             for (event, findings) in good {
-                entries.push(self.entry(&event, &findings));
+                facts.push(self.entry(&event, &findings).into());
                 events.push(event);
             }
         }
-        if !entries.is_empty() {
-            let appended = self.gateway.journal.append(entries, Durability::Synced).await?;
-            if let Appended::Recorded(records) = appended {
-                self.gateway.hub.publish(&records);
-            }
+        if !facts.is_empty() {
+            self.gateway.history.commit(facts, Durability::Synced).await?;
             for _ in &events {
                 self.gateway.metrics.pushed(Protocol::Agui, Status::Recorded);
             }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use banister_journal::simulation::{Calm, Fate};
 use banister_journal::{
-    Appended, Capture, Checkpoint, DigestKey, Draft, Durability, Error, Head, Journal, Kind, Level,
-    Record, Retention, SessionRow, Source,
+    Appended, Appender, Capture, Checkpoint, DigestKey, Draft, Durability, Error, Head, Journal,
+    Kind, Level, Record, Retention, SessionRow, Source,
 };
 use serde_json::json;
 
@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 /// Every promise by name; `open` is given a new place for each.
-fn contract<O: Fn() -> Journal>(place: impl Fn() -> O) {
+fn contract<O: Fn() -> Appender>(place: impl Fn() -> O) {
     order_and_gapless_seq(place());
     a_batch_is_whole_or_not_at_all(place());
     the_same_bytes_again_are_the_first_record(place());
@@ -46,11 +46,11 @@ fn sqlite_keeps_the_contract() {
 fn the_simulated_journal_keeps_the_contract() {
     contract(|| {
         let place = Place::new();
-        move || Journal::simulated(&place.path(), Arc::new(Calm)).unwrap()
+        move || Appender::simulated(&place.path(), Arc::new(Calm)).unwrap()
     });
 }
 
-fn order_and_gapless_seq(open: impl Fn() -> Journal) {
+fn order_and_gapless_seq(open: impl Fn() -> Appender) {
     let journal = open();
     let first = recorded(&journal, vec![draft("a", "1"), draft("b", "2"), draft("a", "3")]);
     let second = recorded(&journal, vec![draft("a", "4")]);
@@ -75,7 +75,7 @@ fn order_and_gapless_seq(open: impl Fn() -> Journal) {
     assert_eq!(bodies(&journal.session("c", 0, 100).unwrap()), [""; 0]);
 }
 
-fn a_batch_is_whole_or_not_at_all(open: impl Fn() -> Journal) {
+fn a_batch_is_whole_or_not_at_all(open: impl Fn() -> Appender) {
     let journal = open();
     let known = Draft { event_id: Some("evt_1".to_owned()), ..draft("a", "1") };
     recorded(&journal, vec![known.clone()]);
@@ -90,11 +90,11 @@ fn a_batch_is_whole_or_not_at_all(open: impl Fn() -> Journal) {
     assert_eq!(recorded(&journal, vec![draft("a", "4")])[0].seq, 2);
 }
 
-fn the_same_bytes_again_are_the_first_record(open: impl Fn() -> Journal) {
+fn the_same_bytes_again_are_the_first_record(open: impl Fn() -> Appender) {
     let known = Draft { event_id: Some("evt_1".to_owned()), ..draft("a", "1") };
     let journal = open();
     let original = recorded(&journal, vec![known.clone()]);
-    let check = |journal: &Journal| {
+    let check = |journal: &Appender| {
         for (body, same) in [("1", true), ("other", false)] {
             // The rest of a known message's batch is not written either.
             let again = vec![Draft { body: body.into(), ..known.clone() }, draft("a", "verdict")];
@@ -112,7 +112,7 @@ fn the_same_bytes_again_are_the_first_record(open: impl Fn() -> Journal) {
     check(&open());
 }
 
-fn ids_of_different_keys_do_not_meet(open: impl Fn() -> Journal) {
+fn ids_of_different_keys_do_not_meet(open: impl Fn() -> Appender) {
     let journal = open();
     let one = Draft { event_id: Some("evt_1".to_owned()), ..draft("a", "1") };
     let source = Source { key: "k_2".to_owned(), ..one.source.clone() };
@@ -122,7 +122,7 @@ fn ids_of_different_keys_do_not_meet(open: impl Fn() -> Journal) {
     assert_eq!(journal.head(), 4);
 }
 
-fn reopening_changes_nothing(open: impl Fn() -> Journal) {
+fn reopening_changes_nothing(open: impl Fn() -> Appender) {
     let journal = open();
     let gate = Some(json!({ "rule": "shell.rm", "risk": "high" }));
     let findings = json!([{ "code": "AEP-REQ-03" }]);
@@ -138,7 +138,7 @@ fn reopening_changes_nothing(open: impl Fn() -> Journal) {
     assert_eq!((next[0].position, next[0].seq, next[0].prev), (4, 3, before[2].hash));
 }
 
-fn own_facts_are_found_in_order(open: impl Fn() -> Journal) {
+fn own_facts_are_found_in_order(open: impl Fn() -> Appender) {
     let journal = open();
     let kinds = [Kind::Event, Kind::Ask, Kind::Event, Kind::Answer, Kind::Ask, Kind::Expiry];
     recorded(
@@ -167,7 +167,7 @@ fn own_facts_are_found_in_order(open: impl Fn() -> Journal) {
     assert_eq!((later(2), later(5)), (vec![3, 5], vec![]));
 }
 
-fn a_mark_is_kept(open: impl Fn() -> Journal) {
+fn a_mark_is_kept(open: impl Fn() -> Appender) {
     let journal = open();
     assert_eq!(journal.mark().unwrap(), 0);
     for position in [7, 3] {
@@ -178,7 +178,7 @@ fn a_mark_is_kept(open: impl Fn() -> Journal) {
     assert_eq!(open().mark().unwrap(), 3);
 }
 
-fn sessions_are_listed_newest_first(open: impl Fn() -> Journal) {
+fn sessions_are_listed_newest_first(open: impl Fn() -> Appender) {
     let journal = open();
     recorded(&journal, vec![Draft { time: at(1), ..draft("a", "1") }]);
     recorded(&journal, vec![Draft { time: at(2), ..draft("b", "2") }]);
@@ -197,7 +197,7 @@ fn sessions_are_listed_newest_first(open: impl Fn() -> Journal) {
     assert_eq!(journal.sessions().unwrap(), [row("a", 1, 3, 2), row("b", 2, 2, 1)]);
 }
 
-fn nothing_is_nothing(open: impl Fn() -> Journal) {
+fn nothing_is_nothing(open: impl Fn() -> Appender) {
     let journal = open();
     assert_eq!(recorded(&journal, Vec::<Draft>::new()), []);
     assert_eq!((journal.head(), journal.after(0, 1).unwrap()), (0, Vec::new()));
@@ -209,7 +209,7 @@ fn open_other_epoch() -> String {
     Place::new().open().epoch().to_owned()
 }
 
-fn heads_are_where_the_chains_end(open: impl Fn() -> Journal) {
+fn heads_are_where_the_chains_end(open: impl Fn() -> Appender) {
     let journal = open();
     let records = recorded(&journal, vec![draft("b", "1"), draft("a", "2"), draft("b", "3")]);
     let head = |record: &Record| Head {
@@ -223,7 +223,7 @@ fn heads_are_where_the_chains_end(open: impl Fn() -> Journal) {
     assert_eq!(journal.heads("b", 9).unwrap(), []);
 }
 
-fn what_is_indexed_is_found(open: impl Fn() -> Journal) {
+fn what_is_indexed_is_found(open: impl Fn() -> Appender) {
     let journal = open();
     let first = recorded(&journal, vec![draft("a", "1"), draft("b", "2")]);
     let rows = vec![indexed(&first[0], "the quick brown fox"), indexed(&first[1], "a slow fox")];
@@ -232,7 +232,7 @@ fn what_is_indexed_is_found(open: impl Fn() -> Journal) {
     let capture = Capture { level: Level::Full, redact: &<[u8]>::to_vec, digest_key: &digests };
     let action = passage("action", "Bash", "echo fox");
     recorded(&journal, vec![capture.apply(draft("a", "3"), vec![action])]);
-    let found = |journal: &Journal, text: &str| -> Vec<_> {
+    let found = |journal: &Appender, text: &str| -> Vec<_> {
         let page = journal.search(&words(text)).unwrap();
         page.hits.into_iter().map(|hit| (hit.session, hit.seq, hit.kind)).collect()
     };
@@ -250,9 +250,9 @@ fn what_is_indexed_is_found(open: impl Fn() -> Journal) {
     assert_eq!(found(&journal, "fox"), [hit("b", 1, "message")]);
 }
 
-fn a_checkpoint_covers_what_changed_and_nothing_twice(open: impl Fn() -> Journal) {
+fn a_checkpoint_covers_what_changed_and_nothing_twice(open: impl Fn() -> Appender) {
     let journal = open();
-    let make = |journal: &Journal| wait(journal.checkpoint(&key(), at(9))).unwrap();
+    let make = |journal: &Appender| wait(journal.checkpoint(&key(), at(9))).unwrap();
     assert_eq!(make(&journal), []);
     recorded(&journal, vec![draft("a", "1"), draft("b", "2")]);
     let first = make(&journal);
@@ -273,7 +273,7 @@ fn a_checkpoint_covers_what_changed_and_nothing_twice(open: impl Fn() -> Journal
     assert_eq!(journal.checkpoints(0, 9).unwrap(), [first, second].concat());
 }
 
-fn what_is_pruned_is_gone_and_the_rest_goes_on(open: impl Fn() -> Journal) {
+fn what_is_pruned_is_gone_and_the_rest_goes_on(open: impl Fn() -> Appender) {
     let journal = open();
     let aged = |session: &str, seconds| Draft { time: at(seconds), ..draft(session, "x") };
     let drafts = vec![aged("a", 1), aged("b", 2), aged("a", 3), aged("a", 20), aged("c", 4)];
@@ -301,7 +301,7 @@ fn what_is_pruned_is_gone_and_the_rest_goes_on(open: impl Fn() -> Journal) {
     assert_eq!((row.session.as_str(), row.records, row.first), ("b", 1, at(40)));
 }
 
-fn exact_bytes_are_held_until_they_are_settled(open: impl Fn() -> Journal) {
+fn exact_bytes_are_held_until_they_are_settled(open: impl Fn() -> Appender) {
     let digests = DigestKey::from_bytes([1; 32]);
     let redact = |bytes: &[u8]| bytes.to_ascii_uppercase();
     let capture = Capture { level: Level::Redacted, redact: &redact, digest_key: &digests };
@@ -341,7 +341,7 @@ impl Fate for Moody {
 #[test]
 fn a_commit_that_was_made_to_fail_has_written_nothing() {
     let place = Place::new();
-    let journal = Journal::simulated(&place.path(), Arc::new(Moody::default())).unwrap();
+    let journal = Appender::simulated(&place.path(), Arc::new(Moody::default())).unwrap();
     for number in 1..=3 {
         assert_eq!(recorded(&journal, vec![draft("a", "1")])[0].seq, number);
         assert!(matches!(append(&journal, vec![draft("a", "2")]), Err(Error::Write(_))));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use banister_journal::{Appended, Durability, Journal, Record};
+use banister_journal::{Appended, Appender, Durability, Journal, Record};
 
 use crate::support::{Place, draft, wait};
 
@@ -21,7 +21,7 @@ fn child() {
     let Some(path) = path.strip_suffix('\n') else {
         return;
     };
-    let journal = Journal::open(path.as_ref()).unwrap();
+    let journal = Appender::open(path.as_ref()).unwrap();
     thread::scope(|scope| {
         for writer in 0..4 {
             let journal = &journal;

@@ -3,7 +3,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use banister_journal::{Durability, Error, Journal};
+use banister_journal::{Appender, Durability, Error, Journal};
 
 use crate::support::{Place, draft, indexed, recorded, wait, words};
 
@@ -25,11 +25,11 @@ fn run(under: &[&str], child: &str, place: &Place) -> Vec<String> {
     lines
 }
 
-fn told() -> Option<Journal> {
+fn told() -> Option<Appender> {
     let mut path = String::new();
     std::io::stdin().read_line(&mut path).unwrap();
     let path = path.strip_suffix('\n')?;
-    Some(Journal::open(Path::new(path)).unwrap())
+    Some(Appender::open(Path::new(path)).unwrap())
 }
 
 fn say(line: &str) {

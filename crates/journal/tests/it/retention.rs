@@ -3,8 +3,8 @@ use std::fs;
 
 use banister_journal::verify::State;
 use banister_journal::{
-    Bad, Capture, Cut, DigestKey, Draft, Durability, Evidence, Journal, Level, Report, Retention,
-    What,
+    Appender, Bad, Capture, Cut, DigestKey, Draft, Durability, Evidence, Journal, Level, Report,
+    Retention, What,
 };
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn verify(place: &Place) -> Report {
 }
 
 /// Ten records of each of three sessions, one second apart.
-fn filled() -> (Place, Journal) {
+fn filled() -> (Place, Appender) {
     let place = Place::new();
     let journal = place.open();
     for number in 0..30_i64 {

@@ -1,14 +1,14 @@
 use std::collections::HashSet;
 
 use banister_journal::{
-    Draft, Durability, Error, Hit, Indexed, Journal, Order, Page, Part, Query, Source, Syntax,
+    Appender, Draft, Durability, Error, Hit, Indexed, Order, Page, Part, Query, Source, Syntax,
 };
 use proptest::prelude::*;
 
 use crate::support::{Place, at, draft, hold, indexed, recorded, wait, words};
 
 /// One record for each text, and the text leads to it.
-fn filled(texts: &[&str]) -> (Place, Journal) {
+fn filled(texts: &[&str]) -> (Place, Appender) {
     let place = Place::new();
     let journal = place.open();
     for text in texts {

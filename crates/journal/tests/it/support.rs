@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use banister_journal::{
-    Appended, Draft, Durability, Entry, Error, Indexed, Journal, Kind, Passage, Query, Record,
+    Appended, Appender, Draft, Durability, Entry, Error, Indexed, Kind, Passage, Query, Record,
     SigningKey, Source,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -33,8 +33,8 @@ impl Place {
         self.folder.path().join("journal.db")
     }
 
-    pub(crate) fn open(&self) -> Journal {
-        Journal::open(&self.path()).unwrap()
+    pub(crate) fn open(&self) -> Appender {
+        Appender::open(&self.path()).unwrap()
     }
 }
 
@@ -70,13 +70,13 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn append<E: Into<Entry>>(
-    journal: &Journal,
+    journal: &Appender,
     entries: Vec<E>,
 ) -> Result<Appended, Error> {
     wait(journal.append(entries, Durability::Synced))
 }
 
-pub(crate) fn recorded<E: Into<Entry>>(journal: &Journal, drafts: Vec<E>) -> Vec<Arc<Record>> {
+pub(crate) fn recorded<E: Into<Entry>>(journal: &Appender, drafts: Vec<E>) -> Vec<Arc<Record>> {
     match append(journal, drafts).unwrap() {
         Appended::Recorded(records) => records,
         Appended::Duplicate { first, .. } => panic!("a duplicate of {first:?}"),

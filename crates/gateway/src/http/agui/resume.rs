@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use crate::attach::{UNFIT, UNKNOWN};
 use crate::desk::{Opened, Refused};
+use crate::facts::{AskFact, CloseFact};
 use crate::http::{Problem, Shared};
 use crate::keys::{Guest, Scope};
-use crate::project::{AskFact, CloseFact};
 
 /// How an entry stands before it counts.
 enum Stand {

@@ -1,7 +1,7 @@
 //! What is asked in pushed events: it stands in the inbox, is answered at any door, and the answer goes back.
 
 use super::*;
-use crate::desk::{Given, Refused, Said};
+use crate::desk::{AnswerRequest, PersonAnswer, Refused};
 
 fn aaep_event(number: u64, kind: &str, more: &Value) -> Value {
     let now = banister_events::event::time_text(Clock::default().now());
@@ -52,10 +52,14 @@ impl House {
         answer.json()["results"][0]["session"].as_str().unwrap().to_owned()
     }
 
-    async fn give(&self, ask: &str, said: Said) -> Result<crate::project::CloseFact, Refused> {
+    async fn give(
+        &self,
+        ask: &str,
+        said: PersonAnswer,
+    ) -> Result<crate::facts::CloseFact, Refused> {
         let key = "person".to_owned();
-        let given = Given { said, message: None, door: "cli", key, digest: None };
-        self.gateway.desk.give(ask, &given).await
+        let given = AnswerRequest { answer: said, message: None, door: "cli", key, digest: None };
+        self.gateway.desk.answer(ask, &given).await
     }
 
     /// What the producer reads back until it is quiet.
@@ -91,7 +95,7 @@ async fn a_confirmation_that_is_pushed_is_answered_here_and_its_producer_reads_t
     let path = format!("/aaep/v1/replies?session={session}");
     assert_eq!(house.replies(&path).await, Vec::<Value>::new());
     let id = ask["id"].as_str().unwrap();
-    house.give(id, Said::Accept).await.unwrap();
+    house.give(id, PersonAnswer::Accept).await.unwrap();
     let replies = house.replies(&path).await;
     assert_eq!(replies.len(), 1, "{replies:?}");
     assert_eq!(replies[0]["type"], "confirmation.reply");
@@ -163,7 +167,7 @@ async fn questions_are_answered_with_what_they_take_and_end_with_their_session()
     let page = house.get("/").await.text;
     assert!(page.contains("type=\"radio\" name=\"choice\" value=\"old\""), "{page}");
     assert!(page.contains("type=\"number\""), "{page}");
-    let wrong = house.give(&choosing.ask.id, Said::Yes).await.unwrap_err();
+    let wrong = house.give(&choosing.ask.id, PersonAnswer::Yes).await.unwrap_err();
     assert!(wrong.to_string().contains("old, new"), "{wrong}");
     let body = json!({ "choice": "The new one" }).to_string();
     let headers = format!("Authorization: Bearer {}\r\n", house.person);
@@ -196,7 +200,7 @@ async fn an_interrupt_is_answered_here_and_resumed_by_its_producer() {
     let inbox = house.get("/api/inbox").await.json();
     let ask = &inbox["asks"][0];
     assert_eq!((&ask["tool"], &ask["subject"]), (&json!("look"), &json!("where: shed")), "{inbox}");
-    house.give(ask["id"].as_str().unwrap(), Said::No).await.unwrap();
+    house.give(ask["id"].as_str().unwrap(), PersonAnswer::No).await.unwrap();
     let resume = house.replies("/agui/threads/shed/resume").await;
     let entry =
         json!({ "interruptId": "int-1", "status": "resolved", "payload": { "approved": false } });
@@ -225,7 +229,7 @@ async fn a_question_over_aep_gets_a_hook_response_that_names_it() {
     ];
     let session = house.pushed("/aep/v0.1/events", &events).await;
     let ask = house.gateway.desk.inbox().remove(0).ask;
-    house.give(&ask.id, Said::Text("The red one.".to_owned())).await.unwrap();
+    house.give(&ask.id, PersonAnswer::Text("The red one.".to_owned())).await.unwrap();
     let replies = house.replies(&format!("/aep/v0.1/replies?session={session}")).await;
     assert_eq!(replies.len(), 1, "{replies:?}");
     assert_eq!(replies[0]["request_event_id"], "evt_2");
@@ -291,8 +295,8 @@ async fn a_handoff_stands_until_it_is_done_or_its_agent_goes_on() {
     house.gateway.desk.sweep().await;
     house.gateway.desk.lapse().await;
     let id = item["id"].as_str().unwrap();
-    assert!(house.give(id, Said::Text("why".to_owned())).await.is_err());
-    house.give(id, Said::Accept).await.unwrap();
+    assert!(house.give(id, PersonAnswer::Text("why".to_owned())).await.is_err());
+    house.give(id, PersonAnswer::Accept).await.unwrap();
     house.pushed("/aaep/v1/events", &[handoff(3)]).await;
     assert_eq!(house.gateway.desk.inbox().len(), 1);
     let invoked = json!({ "tool": "look", "tool_call_id": "call_9", "args_summary": "the shed" });

@@ -21,14 +21,9 @@ impl House {
     }
 
     async fn answer(&self, ask: &str, accept: bool, message: Option<&str>) {
-        let reply = Reply {
-            accept,
-            message: message.map(str::to_owned),
-            door: "http",
-            key: "person".to_owned(),
-            digest: None,
-        };
-        self.gateway.desk.answer(ask, &reply).await.unwrap();
+        let message = message.map(str::to_owned);
+        let request = AnswerRequest { message, ..AnswerRequest::of(accept, "person") };
+        self.gateway.desk.answer(ask, &request).await.unwrap();
     }
 }
 

@@ -1,26 +1,26 @@
-//! What is on the desk: which asks are open, which were closed lately, and which token belongs to which.
+//! The table of asks: which are open, which were closed lately, and which token belongs to which.
 //!
 //! All of it is memory of the journal. It is looked at and changed under one lock, and never across a wait.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use banister_events::activity::Ask;
 use banister_journal::Record;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::{AskDraft, Opened, Refused, due};
-use crate::project::CloseFact;
+use crate::facts::CloseFact;
 
 /// How many closed asks are remembered, so that a late answer can be told who was first.
 const REMEMBERED: usize = 4_096;
 /// How often the time of one ask can have been extended before nobody follows any more.
 const EXTENSIONS: usize = REMEMBERED;
 
+/// All that is known of asks, under one lock.
 #[derive(Debug, Default)]
-pub(super) struct Book {
-    pub(super) open: HashMap<String, Entry>,
-    pub(super) closed: HashMap<String, Closed>,
+pub(super) struct AskTable {
+    pub(super) open: HashMap<String, OpenAsk>,
+    pub(super) closed: HashMap<String, ClosedAsk>,
     /// Token → ask, of all that are open or remembered.
     pub(super) tokens: HashMap<String, String>,
     order: VecDeque<String>,
@@ -32,7 +32,7 @@ pub(super) struct Book {
 }
 
 #[derive(Debug)]
-pub(super) struct Closed {
+pub(super) struct ClosedAsk {
     pub(super) fact: CloseFact,
     pub(super) deadline: Timestamp,
     position: u64,
@@ -40,7 +40,7 @@ pub(super) struct Closed {
 }
 
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct OpenAsk {
     pub(super) opened: Opened,
     /// Where the ask stands in the journal.
     pub(super) position: u64,
@@ -54,8 +54,8 @@ pub(super) struct Entry {
 
 /// Rings when an ask ends, and when somebody who wanted to end it could not.
 pub(super) type Bell = watch::Sender<Option<CloseFact>>;
-/// Whoever listens to it.
-pub(super) type Listener = watch::Receiver<Option<CloseFact>>;
+/// Whoever waits for that.
+pub(super) type BellReceiver = watch::Receiver<Option<CloseFact>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -64,12 +64,12 @@ pub(super) enum Phase {
     Closing,
 }
 
-impl Book {
+impl AskTable {
     pub(super) fn insert(&mut self, draft: &AskDraft, record: &Record, now: Timestamp) {
         let opened = draft.opened();
         let id = opened.ask.id.clone();
         self.tokens.insert(opened.ask.token.clone(), id.clone());
-        let entry = Entry {
+        let entry = OpenAsk {
             opened,
             position: record.position,
             held: record.captured.exact.is_some(),
@@ -94,7 +94,7 @@ impl Book {
         self.order.push_back(fact.ask.clone());
         let (deadline, position) = (due(&entry.opened.ask), entry.position);
         let token = entry.opened.ask.token;
-        self.closed.insert(fact.ask.clone(), Closed { fact, deadline, position, token });
+        self.closed.insert(fact.ask.clone(), ClosedAsk { fact, deadline, position, token });
         entry.held.then_some(position)
     }
 
@@ -103,7 +103,7 @@ impl Book {
         &mut self,
         id: &str,
         digest: Option<&str>,
-    ) -> Result<Result<Opened, Listener>, Refused> {
+    ) -> Result<Result<Opened, BellReceiver>, Refused> {
         if let Some(first) = self.closed.get(id) {
             return Err(Refused::Late(first.fact.clone()));
         }
@@ -168,11 +168,4 @@ impl Book {
         let known = open.chain(closed).map(|position| position.saturating_sub(1));
         known.chain(self.expected.values().copied()).chain([head]).min().unwrap_or_default()
     }
-}
-
-/// Whether no answer counts as a yes: only where its sender said so, and never for what is grave.
-pub(super) fn accepts_by_default(opened: &Opened) -> bool {
-    let Ask { gate, defaults_to_accept, .. } = &opened.ask;
-    let grave = gate.as_ref().is_none_or(banister_events::activity::Gate::is_grave);
-    opened.sender.is_some() && *defaults_to_accept && !grave
 }

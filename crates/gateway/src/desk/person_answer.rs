@@ -1,4 +1,4 @@
-//! What a person says to an ask that they name, and whether that is an answer to it.
+//! What a person answers to an ask that they name, and whether that is an answer to it.
 
 use banister_events::activity::{self, AskKind, Choice, ResponseKind};
 use banister_events::text;
@@ -6,9 +6,9 @@ use serde_json::{Number, Value};
 
 use super::{Opened, Refused};
 
-/// What a person says.
+/// What a person answers.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum PersonAnswer {
     /// It may go on; to a question, yes.
     Accept,
     /// It must not; a question is not answered.
@@ -25,11 +25,11 @@ pub enum Said {
     Text(String),
 }
 
-/// An answer by a person who names the ask.
+/// An answer by a person who names the ask, and where it comes from.
 #[derive(Debug, Clone)]
-pub struct Given {
-    /// What was said.
-    pub said: Said,
+pub struct AnswerRequest {
+    /// The answer.
+    pub answer: PersonAnswer,
     /// A word to the agent.
     pub message: Option<String>,
     /// The door it came through.
@@ -40,7 +40,16 @@ pub struct Given {
     pub digest: Option<String>,
 }
 
-impl Said {
+#[cfg(test)]
+impl AnswerRequest {
+    /// A plain yes or no, from the command line.
+    pub(crate) fn of(accept: bool, key: &str) -> Self {
+        let answer = if accept { PersonAnswer::Accept } else { PersonAnswer::Reject };
+        Self { answer, message: None, door: "cli", key: key.to_owned(), digest: None }
+    }
+}
+
+impl PersonAnswer {
     /// The same in the words of the ask; a refusal that names what it takes, where it is no answer to it.
     pub(super) fn to(&self, opened: &Opened) -> Result<activity::Reply, Refused> {
         let wrong = || Refused::Wrong(takes(opened));

@@ -1,4 +1,4 @@
-//! An ask before it is on the desk: what it is about, and the record of it.
+//! An ask before it is in the table: what it is about, and the record of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Opened;
+use crate::facts::{AskFact, Handoff, Sender};
 use crate::index::Index;
 use crate::keep::Keeper;
-use crate::pipeline::Incoming;
-use crate::project::{AskFact, Handoff, Sender};
 use crate::{Error, random};
 
 /// How long something that was pushed waits for an answer, where its sender did not say.
@@ -23,9 +22,24 @@ const PUSHED_WAIT: Duration = Duration::from_hours(24);
 /// How long a handoff stands.
 const STANDS: Duration = Duration::from_hours(24 * 365);
 
+/// Whoever wants an action decided and waits for the answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    /// The agent's name.
+    pub(crate) agent: &'a str,
+    /// The door that the message came through.
+    pub(crate) door: &'a str,
+    /// The id of the key that it came with.
+    pub(crate) key: &'a str,
+    /// The sender's id of the message, if it has one.
+    pub(crate) event_id: Option<&'a str>,
+    /// How long the sender waits.
+    pub(crate) wait: Duration,
+}
+
 /// An ask that is about to be recorded.
 #[derive(Debug)]
-pub struct AskDraft {
+pub(crate) struct AskDraft {
     pub(super) fact: AskFact,
     pub(super) session: String,
     pub(super) source: Source,
@@ -34,7 +48,7 @@ pub struct AskDraft {
 
 impl AskDraft {
     /// The id of the ask that a message opens: the same message finds the same ask again.
-    pub fn id_for(key: &str, event_id: &str) -> String {
+    pub(crate) fn id_for(key: &str, event_id: &str) -> String {
         id::derive("ask_", &[key, event_id])
     }
 
@@ -75,7 +89,7 @@ impl AskDraft {
     }
 
     /// An ask that takes the place of another.
-    pub(super) fn again(opened: &Opened, ask: Ask, now: Timestamp) -> Self {
+    pub(crate) fn again(opened: &Opened, ask: Ask, now: Timestamp) -> Self {
         let fact = AskFact {
             limit: opened.limit,
             sender: opened.sender.clone(),
@@ -87,7 +101,7 @@ impl AskDraft {
 
     /// With this much time to answer at first. More can be had, for as long as the agent waits.
     #[must_use]
-    pub fn within(mut self, time: Duration) -> Self {
+    pub(crate) fn within(mut self, time: Duration) -> Self {
         let deadline = self.since.checked_add(time).ok();
         self.fact.ask.deadline = [self.fact.ask.deadline, deadline].into_iter().flatten().min();
         self
@@ -110,16 +124,16 @@ impl AskDraft {
     }
 
     /// An ask about an action.
-    pub fn new(
-        incoming: &Incoming,
+    pub(crate) fn new(
+        asker: &Asker<'_>,
         session: &str,
         (action, gate): (Option<Action>, Gate),
         context: Context,
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let deadline = now.checked_add(incoming.wait).unwrap_or(now);
-        let id = match &incoming.event_id {
-            Some(event_id) => Self::id_for(&incoming.key, event_id),
+        let deadline = now.checked_add(asker.wait).unwrap_or(now);
+        let id = match asker.event_id {
+            Some(event_id) => Self::id_for(asker.key, event_id),
             None => format!("ask_{}", random::token::<16>()?),
         };
         let exact = serde_json::to_vec(&action).unwrap_or_default();
@@ -135,16 +149,21 @@ impl AskDraft {
             session: session.to_owned(),
             source: Source {
                 protocol: "banister".to_owned(),
-                agent: incoming.agent.clone(),
-                door: incoming.door.to_owned(),
-                key: incoming.key.clone(),
+                agent: asker.agent.to_owned(),
+                door: asker.door.to_owned(),
+                key: asker.key.to_owned(),
             },
             since: now,
         })
     }
 
+    /// The ask's id.
+    pub(crate) fn id(&self) -> &str {
+        &self.fact.ask.id
+    }
+
     /// The record of it.
-    pub fn entry(&self, keeper: &Keeper) -> banister_journal::Entry {
+    pub(crate) fn entry(&self, keeper: &Keeper) -> banister_journal::Entry {
         let AskFact { ask, context, .. } = &self.fact;
         let opened = Activity {
             origin: Origin { session: self.session.as_str().into(), seq: 0, time: self.since },

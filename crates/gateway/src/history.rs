@@ -1,0 +1,165 @@
+//! The one door into history.
+//!
+//! Whatever happens becomes history by [`History::commit`] and in no other way: it is appended to the journal, then the
+//! asks that it opens and closes are opened and closed, then it is published. All of it or none of it, in this order, and
+//! to its end though whoever sent it has gone meanwhile.
+//!
+//! The compiler holds the door. The three handles that can do this ([`Appender`], [`AskWriter`], [`Publisher`]) exist
+//! once in a gateway, and they are private to this module. Everybody else builds [`Fact`]s.
+
+use std::sync::Arc;
+
+use banister_journal::{Appended, Appender, Durability, Entry, Journal, Record};
+use tokio_util::task::TaskTracker;
+
+use crate::Error;
+use crate::asks::{AskDraft, AskEnd, AskWriter, Asks, Expected};
+use crate::clock::Clock;
+use crate::hub::{Hub, Publisher};
+use crate::keep::Keeper;
+
+/// One thing that is about to be history; each is one record.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "almost every fact is a note")]
+pub(crate) enum Fact {
+    /// A record that changes nothing for those who wait: a message, a grant, the end of an idle turn.
+    Note(Entry),
+    /// An ask; it is open from then on.
+    Asked(Box<AskDraft>),
+    /// The end of an ask; it is closed from then on.
+    Closed(Box<AskEnd>),
+}
+
+impl From<Entry> for Fact {
+    fn from(entry: Entry) -> Self {
+        Self::Note(entry)
+    }
+}
+
+impl From<AskDraft> for Fact {
+    fn from(draft: AskDraft) -> Self {
+        Self::Asked(Box::new(draft))
+    }
+}
+
+impl From<AskEnd> for Fact {
+    fn from(end: AskEnd) -> Self {
+        Self::Closed(Box::new(end))
+    }
+}
+
+/// The door. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct History {
+    door: Arc<Door>,
+    tasks: TaskTracker,
+}
+
+#[derive(Debug)]
+struct Door {
+    appender: Appender,
+    asks: AskWriter,
+    publisher: Publisher,
+    keeper: Keeper,
+}
+
+/// What a commit does to the asks, once it is durable.
+#[derive(Default)]
+struct Effects {
+    /// With the number of the record that each has.
+    opens: Vec<(usize, Box<AskDraft>, Expected)>,
+    closes: Vec<Box<AskEnd>>,
+}
+
+impl History {
+    /// Takes the sole right to append. Gives the asks that are open and the live end of the journal besides.
+    pub(crate) fn open(
+        appender: Appender,
+        keeper: &Keeper,
+        clock: &Clock,
+        tasks: &TaskTracker,
+    ) -> Result<(Self, Asks, Hub), Error> {
+        let (asks, writer) = Asks::reopen(&appender, clock)?;
+        let (publisher, hub) = Publisher::new(appender.head());
+        let door = Door { appender, asks: writer, publisher, keeper: keeper.clone() };
+        Ok((Self { door: Arc::new(door), tasks: tasks.clone() }, asks, hub))
+    }
+
+    /// Makes facts part of history, in their order and in one commit: durable, then on the desk, then visible. On an
+    /// error and on a duplicate nothing has happened, and asks that were taken for closing are open again.
+    pub(crate) async fn commit(
+        &self,
+        facts: Vec<Fact>,
+        durability: Durability,
+    ) -> Result<Appended, Error> {
+        let door = Arc::clone(&self.door);
+        let committed = self.tasks.spawn(async move { door.commit(facts, durability).await });
+        committed.await.unwrap_or_else(|error| Err(Error::Task(error.to_string())))
+    }
+
+    /// Notes in the journal from where on it has to be read when the gateway starts again, and removes exact bytes that
+    /// are kept for asks that are closed.
+    pub(crate) async fn tidy(&self) -> Result<(), Error> {
+        let Door { appender, asks, .. } = &*self.door;
+        let (mark, unsettled) = asks.tidy(|| appender.head());
+        if mark > appender.mark()? {
+            appender.set_mark(mark).await?;
+        }
+        self.door.settle(unsettled).await;
+        Ok(())
+    }
+}
+
+impl Door {
+    async fn commit(&self, facts: Vec<Fact>, durability: Durability) -> Result<Appended, Error> {
+        let mut entries = Vec::with_capacity(facts.len());
+        let mut effects = Effects::default();
+        for (at, fact) in facts.into_iter().enumerate() {
+            match fact {
+                Fact::Note(entry) => entries.push(entry),
+                Fact::Asked(draft) => {
+                    entries.push(draft.entry(&self.keeper));
+                    effects.opens.push((at, draft, self.asks.expect(self.appender.head())));
+                }
+                Fact::Closed(end) => {
+                    entries.push(end.entry(&self.keeper));
+                    effects.closes.push(end);
+                }
+            }
+        }
+        let appended = self.appender.append(entries, durability).await?;
+        if let Appended::Recorded(records) = &appended {
+            let exact = self.apply(effects, records);
+            self.publisher.publish(records);
+            self.settle(exact).await;
+        }
+        Ok(appended)
+    }
+
+    /// Opens, then closes: an ask that takes the place of another is open before anybody hears that the other is not.
+    /// Gives the positions whose exact bytes are not needed any more.
+    fn apply(&self, effects: Effects, records: &[Arc<Record>]) -> Vec<u64> {
+        for (at, draft, _expected) in effects.opens {
+            if let Some(record) = records.get(at) {
+                self.asks.open(&draft, record);
+            }
+        }
+        effects.closes.into_iter().filter_map(|end| self.asks.close(*end)).collect()
+    }
+
+    /// Removes exact bytes that are not needed any more. What fails is tried again.
+    async fn settle(&self, positions: Vec<u64>) {
+        if positions.is_empty() {
+            return;
+        }
+        let journal: &Journal = &self.appender;
+        if let Err(error) = journal.settle(positions.clone()).await {
+            tracing::warn!(%error, "The exact action of a closed ask is still in the journal.");
+            self.asks.keep_unsettled(positions);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;
