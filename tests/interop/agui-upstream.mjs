@@ -106,20 +106,30 @@ const server = createServer(async (request, response) => {
       await send([begins, input.resume ? ends : waits]);
       break;
     }
+    case '/interrupts': {
+      // As many interrupts as the end of the thread's name says.
+      const count = Number(threadId.split('-').at(-1));
+      const ids = Array.from({ length: count }, (_, number) => `${threadId}/${number}`);
+      const interrupts = ids.map((id) => ({ id, reason: 'confirmation', message: `May I, ${id}?` }));
+      const goesOn = { type: 'TEXT_MESSAGE_CHUNK', messageId: `m-${runId}`, role: 'assistant', delta: 'Went on.' };
+      const waits = { ...ends, outcome: { type: 'interrupt', interrupts } };
+      await send(input.resume ? [begins, goesOn, ends] : [begins, waits]);
+      break;
+    }
   }
   response.end();
 });
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 
 const at = `http://127.0.0.1:${server.address().port}`;
-const config = ['right', 'no-end', 'dies', 'crlf', 'slow', 'mute', 'broken', 'asks']
+const config = ['right', 'no-end', 'dies', 'crlf', 'slow', 'mute', 'broken', 'asks', 'interrupts']
   .map((name) => {
     const patience = name === 'mute' ? 'idle_seconds = 2' : '';
     return `[upstreams.${name}]\nurl = "${at}/${name}"\nkeep_alive_seconds = 1\n${patience}\n`;
   })
   .concat(`[upstreams.binary]\nurl = "${at}/right"\nbinary = true\n`)
   .join('\n');
-const gateway = await start('upstream', { config });
+let gateway = await start('upstream', { config });
 
 function through(name, threadId) {
   const url = `${gateway.url}/agui/upstreams/${name}`;
@@ -157,6 +167,57 @@ async function cutOff(upstream, cut, back) {
   await within('the second run', second);
   assert.equal(requests.length, asked, 'the agent was asked once');
   assert.deepEqual(had(agent), had(whole), `${upstream}: cut after ${cut}, back before ${back}`);
+}
+
+const resumes = (thread) => requests.filter(({ threadId, resume }) => threadId === thread && resume);
+
+/** The open asks of a thread, by their interrupts' words. */
+async function asksOf(thread) {
+  const { asks } = await gateway.get('/api/inbox');
+  return asks.filter(({ words }) => words?.includes(`${thread}/`));
+}
+
+/** What an AAEP subscriber hears, and its reply to everything that a thread asks. */
+async function replyAsSubscriber(thread, count) {
+  const stop = new AbortController();
+  const response = await fetch(`${gateway.url}/aaep/v1/events`, { headers: gateway.authorized, signal: stop.signal });
+  const ids = new Set((await asksOf(thread)).map(({ id }) => id));
+  let text = '';
+  let replied = 0;
+  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    const frames = text.split('\n\n');
+    text = frames.pop();
+    for (const frame of frames) {
+      const data = frame.split('\n').find((line) => line.startsWith('data: '));
+      const event = data && JSON.parse(data.slice(6));
+      if (!event?.type.endsWith('awaiting.confirmation') || !JSON.stringify(event).includes(`${thread}/`)) continue;
+      const reply = {
+        type: 'confirmation.reply',
+        reply_token: event.reply_token,
+        decision: 'accept',
+        timestamp: new Date().toISOString(),
+      };
+      const answered = await fetch(`${gateway.url}/aaep/v1/replies`, {
+        method: 'POST',
+        headers: { ...gateway.authorized, 'content-type': 'application/json' },
+        body: JSON.stringify(reply),
+      });
+      assert.ok(answered.ok, `${answered.status} ${await answered.text()}`);
+      replied += 1;
+    }
+    if (replied === count) break;
+  }
+  stop.abort();
+  assert.equal(ids.size, count);
+}
+
+/** Answers everything that a thread asks with `banister answer`. */
+async function answerAtTheTerminal(thread) {
+  for (const { id } of await asksOf(thread)) {
+    const { code, stderr } = await gateway.banister('answer', '--data', gateway.data, id, '--yes');
+    assert.equal(code, 0, stderr);
+  }
 }
 
 const wipe = { tool_name: 'Bash', tool_use_id: 'toolu_push', tool_input: { command: 'git push --force origin main' } };
@@ -280,6 +341,38 @@ try {
   await asks.runAgent({ resume });
   assert.deepEqual(requests.at(-1).resume, resume);
   assert.deepEqual(asks.pendingInterrupts, []);
+
+  const yes = (id) => ({ interruptId: id, status: 'resolved', payload: { approved: true } });
+  for (const count of [1, 3]) {
+    for (const door of ['terminal', 'subscriber', 'front end', 'restart']) {
+      step(`upstream: ${count} interrupt(s), answered at the ${door}, resume exactly once`);
+      const thread = `${door.replace(' ', '-')}-${count}`;
+      const agent = through('interrupts', thread);
+      await agent.runAgent();
+      const pending = agent.pendingInterrupts.map(({ id }) => id);
+      assert.equal(pending.length, count);
+      await until('the asks', async () => (await asksOf(thread)).length === count);
+      if (door === 'restart') {
+        await gateway.stop({ keep: true });
+        gateway = await start('upstream', { config, dir: gateway.dir });
+        agent.url = `${gateway.url}/agui/upstreams/interrupts`;
+        assert.equal((await asksOf(thread)).length, count);
+      }
+      if (door === 'subscriber') await within('the replies', replyAsSubscriber(thread, count));
+      else if (door !== 'front end') await answerAtTheTerminal(thread);
+      if (door !== 'front end') {
+        await until('the agent to be resumed', () => resumes(thread).length === 1);
+      }
+      // The front end answers as well: it is the first, or gets the run that followed.
+      await agent.runAgent({ resume: pending.map(yes) });
+      assert.deepEqual(agent.pendingInterrupts, []);
+      assert.equal(agent.messages.at(-1).content, 'Went on.');
+      await sleep(200);
+      assert.equal(resumes(thread).length, 1, 'the agent was resumed once');
+      assert.deepEqual(resumes(thread)[0].resume, pending.map(yes));
+      assert.deepEqual(await asksOf(thread), []);
+    }
+  }
 
   step('upstream: what happened is a session like any other');
   const { sessions } = await gateway.get('/api/sessions');

@@ -58,11 +58,14 @@ export function run(program, words, { input = '', env = process.env } = {}) {
   });
 }
 
-/** Starts a gateway and waits until it listens; with a `config.toml` of its own, where one is given. */
-export async function start(name, { config } = {}) {
+/**
+ * Starts a gateway and waits until it listens; with a `config.toml` of its own, where one is given, and in the directory of
+ * one that was stopped, where that is given.
+ */
+export async function start(name, { config, dir: before } = {}) {
   const parent = path.join(target, 'tests');
   mkdirSync(parent, { recursive: true });
-  const dir = mkdtempSync(path.join(parent, `${name}-`));
+  const dir = before ?? mkdtempSync(path.join(parent, `${name}-`));
   const data = path.join(dir, 'data');
   // The person's own rules and settings must not decide what a test sees.
   const env = { PATH: process.env.PATH, HOME: path.join(dir, 'home'), TZ: 'UTC' };

@@ -24,6 +24,7 @@ pub mod protobuf;
 pub mod read;
 pub mod reduce;
 pub mod repair;
+pub mod response_schema;
 mod retired;
 pub mod sequence;
 mod step;

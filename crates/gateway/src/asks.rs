@@ -14,17 +14,21 @@ use std::time::Duration;
 use banister_events::activity::{Ask, Context, Outcome};
 use banister_journal::{Journal, Kind, Record, Source};
 use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::Error;
 use crate::clock::Clock;
-use crate::facts::{AskFact, CloseFact, Handoff, Sender};
+use crate::facts::{CloseFact, Handoff, Sender};
 
 mod claim;
 mod draft;
+mod parked;
 mod table;
 
 pub(crate) use claim::{AskEnd, Claim};
 pub(crate) use draft::{AskDraft, Asker};
+pub(crate) use parked::{NotParked, ParkClaim, ParkedDraft, Resumer, Resumption};
 use table::{AskTable, BellReceiver};
 
 /// How long an ask stays open when nobody waits on it: a hook may come back after a restart.
@@ -65,6 +69,16 @@ impl Opened {
     /// What counts where nobody answers.
     pub fn default_word(&self) -> &'static str {
         if self.accepts_by_default() { "accept" } else { "reject" }
+    }
+
+    /// The schema that an answer has to fit: the gateway itself passes it on to the agent.
+    pub(crate) fn response_schema(&self) -> Option<&Value> {
+        self.ask.schema.as_ref().filter(|_| self.is_parked())
+    }
+
+    /// Whether a run of an upstream waits for it.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.sender.as_ref().is_some_and(Sender::is_upstream)
     }
 
     /// Whether no answer counts as a yes: only where its sender said so, and never for what is grave.
@@ -125,6 +139,8 @@ fn late(first: &CloseFact) -> String {
 pub(crate) struct Asks {
     table: Arc<Mutex<AskTable>>,
     clock: Clock,
+    /// Rings when a parked run may have become ready.
+    parking: watch::Sender<u64>,
 }
 
 /// The one handle that opens and closes asks.
@@ -158,28 +174,19 @@ impl Asks {
     pub(crate) fn reopen(journal: &Journal, clock: &Clock) -> Result<(Self, AskWriter), Error> {
         let now = clock.now();
         let mut table = AskTable::default();
-        let kinds = [Kind::Ask, Kind::Answer, Kind::Expiry, Kind::Withdrawal];
+        let ends = [Kind::Answer, Kind::Expiry, Kind::Withdrawal];
+        let kinds = [[Kind::Ask, Kind::Parked, Kind::Resumption], ends].concat();
         for record in journal.of_kinds(&kinds, journal.mark()?)? {
-            if record.kind == Kind::Ask {
-                if let Ok(fact) = serde_json::from_slice::<AskFact>(record.exact()) {
-                    let draft = AskDraft {
-                        fact,
-                        session: record.session.clone(),
-                        source: record.source.clone(),
-                        since: record.time,
-                    };
-                    table.insert(&draft, &record, now);
-                }
-            } else if let Ok(fact) = serde_json::from_slice::<CloseFact>(&record.body) {
-                table.finish(fact);
-            }
+            table.recall(&record, now);
         }
         // The gateway stopped between the end of an ask and the removal of the exact bytes that were kept for it.
         let open: HashSet<u64> = table.open.values().map(|entry| entry.position).collect();
         let held = journal.held()?;
         table.unsettled = held.iter().map(|record| record.position).collect();
-        table.unsettled.retain(|position| !open.contains(position));
-        let asks = Self { table: Arc::new(Mutex::new(table)), clock: clock.clone() };
+        let parked: HashSet<u64> = table.parked.values().map(|run| run.position).collect();
+        table.unsettled.retain(|position| !open.contains(position) && !parked.contains(position));
+        let parking = watch::Sender::new(0);
+        let asks = Self { table: Arc::new(Mutex::new(table)), clock: clock.clone(), parking };
         Ok((asks.clone(), AskWriter { asks }))
     }
 
@@ -345,7 +352,9 @@ impl AskWriter {
     /// Closes an ask, now that its end is recorded. Gives its position if exact bytes are kept there.
     pub(crate) fn close(&self, mut end: AskEnd) -> Option<u64> {
         end.claim.spend();
-        self.asks.lock().finish(end.fact.clone())
+        let exact = self.asks.lock().finish(end.fact.clone());
+        self.asks.parking.send_modify(|changes| *changes += 1);
+        exact
     }
 
     /// The position up to which nothing has to be read again, where the journal ends at `head`; and the positions whose
@@ -398,4 +407,23 @@ pub(crate) fn due(ask: &Ask) -> Timestamp {
 
 pub(crate) fn signed(duration: Duration) -> jiff::SignedDuration {
     jiff::SignedDuration::try_from(duration).unwrap_or(jiff::SignedDuration::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_never_passes_an_ask_that_is_on_its_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&dir.path().join("journal.db")).unwrap();
+        let (_, writer) = Asks::reopen(&journal, &Clock::default()).unwrap();
+        let first = writer.expect(7);
+        let second = writer.expect(8);
+        assert_eq!(writer.tidy(|| 10).0, 7);
+        drop(first);
+        assert_eq!(writer.tidy(|| 10).0, 8);
+        drop(second);
+        assert_eq!(writer.tidy(|| 10).0, 10);
+    }
 }

@@ -48,8 +48,18 @@ pub static UNFIT: Rule = Rule {
     remedy: "Send a payload that the interrupt's responseSchema describes",
 };
 
+/// An interrupt is open, and nothing answers it.
+pub static UNCOVERED: Rule = Rule {
+    code: "RESUME-03",
+    severity: Severity::Error,
+    opt_in: false,
+    binds: Binds::Subscriber,
+    text: "resume has an entry for every interrupt of the run that is open",
+    remedy: "Answer or cancel every interrupt that the last run ended with",
+};
+
 /// The rules about `resume`.
-pub static RULES: [&Rule; 2] = [&UNKNOWN, &UNFIT];
+pub static RULES: [&Rule; 3] = [&UNKNOWN, &UNFIT, &UNCOVERED];
 
 /// A run that a client asked for.
 pub(crate) struct Attached {

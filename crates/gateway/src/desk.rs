@@ -137,6 +137,16 @@ impl Desk {
         Ok(Closing { fact, kind: Kind::Answer, door, key, digest })
     }
 
+    /// Closes an ask as somebody says who knows how it ends.
+    pub(crate) async fn close_as(
+        &self,
+        fact: CloseFact,
+        kind: Kind,
+        (door, key): (&'static str, &str),
+    ) -> Result<CloseFact, Refused> {
+        self.close(Closing { fact, kind, door, key: key.to_owned(), digest: None }).await
+    }
+
     /// Gives the answer that a reply of a protocol carries. It finds its ask by the token alone; who sends it must have
     /// been let in before. A yes to something else than what was asked is a no.
     pub async fn reply(
@@ -156,6 +166,9 @@ impl Desk {
         let dated = answer.time.is_none_or(|time| {
             time.duration_since(now) <= SKEW && opened.since.duration_since(time) <= SKEW
         });
+        if dated && opened.response_schema().is_some() {
+            return person_answer::fitting(&opened, answer);
+        }
         let asks_for_words = matches!(opened.ask.kind, AskKind::Clarification { .. });
         let has_words = matches!(answer.reply, activity::Reply::Respond { .. });
         if !dated || asks_for_words != has_words {
@@ -196,7 +209,9 @@ impl Desk {
 
     /// Nobody is left who could answer: everything that is open gets its default, as if its time were over.
     pub async fn lapse(&self) {
-        for opened in self.asks.inbox().into_iter().filter(|opened| opened.handoff.is_none()) {
+        // Nobody is kept waiting by a handoff or by a run that is parked.
+        let waits = |opened: &Opened| opened.handoff.is_none() && !opened.is_parked();
+        for opened in self.asks.inbox().into_iter().filter(waits) {
             self.expire(&opened.ask.id).await;
         }
     }

@@ -114,3 +114,69 @@ pub struct IdleFact {
     /// How long nothing had come.
     pub silent_seconds: u64,
 }
+
+/// The names of the keys of upstreams begin like this. No key that is issued does: nobody else speaks in their sessions.
+pub const UPSTREAM: &str = "upstream/";
+
+impl Sender {
+    /// Whether it is an agent behind the gateway, which the gateway itself calls again with the answer.
+    pub fn is_upstream(&self) -> bool {
+        self.key.starts_with(UPSTREAM)
+    }
+}
+
+/// The body of a record of the kind `parked`: a run of an upstream that ended with interrupts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ParkedFact {
+    /// The upstream's name.
+    pub upstream: String,
+    /// The run.
+    pub run: String,
+    /// Its interrupts, in their order.
+    pub asks: Vec<ParkedAsk>,
+    /// The input of the run that goes on, but for its id and the answers; null where the capture level leaves it out.
+    #[serde(default)]
+    pub input: Value,
+}
+
+/// An interrupt, and the ask that it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParkedAsk {
+    /// The agent's id of it.
+    pub interrupt: String,
+    /// The ask's id.
+    pub ask: String,
+}
+
+/// The body of a record of the kind `resumption`: what became of a parked run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResumptionFact {
+    /// The run that waited.
+    pub run: String,
+    /// The run that goes on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub next: Option<String>,
+    /// How far it came.
+    pub stage: Stage,
+}
+
+impl ResumptionFact {
+    /// A stage of a run.
+    pub fn new(run: &str, next: Option<&str>, stage: Stage) -> Self {
+        Self { run: run.to_owned(), next: next.map(str::to_owned), stage }
+    }
+}
+
+/// How far a parked run came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// The agent is about to be called.
+    Begun,
+    /// The agent has answered.
+    Started,
+    /// It could not be called.
+    Failed,
+    /// The thread went on without the answers.
+    Superseded,
+}

@@ -13,7 +13,7 @@ use banister_journal::{Appended, Appender, Durability, Entry, Journal, Record};
 use tokio_util::task::TaskTracker;
 
 use crate::Error;
-use crate::asks::{AskDraft, AskEnd, AskWriter, Asks, Expected};
+use crate::asks::{AskDraft, AskEnd, AskWriter, Asks, Expected, ParkedDraft, Resumption};
 use crate::clock::Clock;
 use crate::hub::{Hub, Publisher};
 use crate::keep::Keeper;
@@ -28,6 +28,10 @@ pub(crate) enum Fact {
     Asked(Box<AskDraft>),
     /// The end of an ask; it is closed from then on.
     Closed(Box<AskEnd>),
+    /// A run of an upstream that waits for its asks from then on.
+    Parked(Box<ParkedDraft>),
+    /// What became of it.
+    Resumption(Box<Resumption>),
 }
 
 impl From<Entry> for Fact {
@@ -45,6 +49,18 @@ impl From<AskDraft> for Fact {
 impl From<AskEnd> for Fact {
     fn from(end: AskEnd) -> Self {
         Self::Closed(Box::new(end))
+    }
+}
+
+impl From<ParkedDraft> for Fact {
+    fn from(draft: ParkedDraft) -> Self {
+        Self::Parked(Box::new(draft))
+    }
+}
+
+impl From<Resumption> for Fact {
+    fn from(resumption: Resumption) -> Self {
+        Self::Resumption(Box::new(resumption))
     }
 }
 
@@ -67,8 +83,10 @@ struct Door {
 #[derive(Default)]
 struct Effects {
     /// With the number of the record that each has.
+    parks: Vec<(usize, Box<ParkedDraft>, Expected)>,
     opens: Vec<(usize, Box<AskDraft>, Expected)>,
     closes: Vec<Box<AskEnd>>,
+    resumes: Vec<Box<Resumption>>,
 }
 
 impl History {
@@ -125,6 +143,14 @@ impl Door {
                     entries.push(end.entry(&self.keeper));
                     effects.closes.push(end);
                 }
+                Fact::Parked(draft) => {
+                    entries.push(draft.entry(&self.keeper));
+                    effects.parks.push((at, draft, self.asks.expect(self.appender.head())));
+                }
+                Fact::Resumption(resumption) => {
+                    entries.push(resumption.entry());
+                    effects.resumes.push(resumption);
+                }
             }
         }
         let appended = self.appender.append(entries, durability).await?;
@@ -139,12 +165,19 @@ impl Door {
     /// Opens, then closes: an ask that takes the place of another is open before anybody hears that the other is not.
     /// Gives the positions whose exact bytes are not needed any more.
     fn apply(&self, effects: Effects, records: &[Arc<Record>]) -> Vec<u64> {
+        for (at, draft, _expected) in effects.parks {
+            if let Some(record) = records.get(at) {
+                self.asks.park(*draft, record);
+            }
+        }
         for (at, draft, _expected) in effects.opens {
             if let Some(record) = records.get(at) {
                 self.asks.open(&draft, record);
             }
         }
-        effects.closes.into_iter().filter_map(|end| self.asks.close(*end)).collect()
+        let closed = effects.closes.into_iter().filter_map(|end| self.asks.close(*end));
+        let resumed = effects.resumes.into_iter().filter_map(|it| self.asks.resume(*it));
+        closed.chain(resumed).collect()
     }
 
     /// Removes exact bytes that are not needed any more. What fails is tried again.

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::clock::Clock;
-use crate::facts::{AskFact, CloseFact, Handoff};
+use crate::facts::{AskFact, CloseFact, Handoff, ParkedFact};
 
 /// What stands where content was.
 const LEFT_OUT: &str = "[not kept]";
@@ -118,6 +118,22 @@ impl Keeper {
         };
         let draft = named(draft, level);
         self.capture(&draft.source.agent).instead(draft, &exact, passages).holding(exact)
+    }
+
+    /// What is recorded of a run that waits; its exact form is kept until it has gone on.
+    pub(crate) fn parked(&self, draft: Draft, fact: &ParkedFact) -> Entry {
+        let exact = draft.body.clone();
+        let level = self.level(&draft.source.agent);
+        let draft = match level {
+            Level::Full => draft,
+            Level::Redacted => Draft { body: redact(&exact).into(), ..draft },
+            Level::Metadata | Level::None => {
+                let fact = ParkedFact { input: Value::Null, ..fact.clone() };
+                Draft { body: json(&fact), ..draft }
+            }
+        };
+        let draft = named(draft, level);
+        self.capture(&draft.source.agent).instead(draft, &exact, Vec::new()).holding(exact)
     }
 
     /// What is recorded of the end of an ask.

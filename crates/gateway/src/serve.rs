@@ -155,6 +155,7 @@ pub async fn start(
     };
     tasks.spawn(housekeeping(Arc::clone(gateway), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(gateway), stop.clone()));
+    tasks.spawn(Arc::clone(gateway).resume_parked(stop.clone()));
     let (socket, gateway) = (socket.to_owned(), Arc::clone(gateway));
     Ok(Serving { address, socket, aaep, gateway, stop, tasks })
 }

@@ -15,19 +15,25 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use banister_events::event::Protocol;
+use banister_events::id;
 use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::facts::UPSTREAM;
+
 mod call;
 mod conduct;
 mod guard;
 mod live;
+mod resume;
 
 pub(crate) use call::Failure;
 pub(crate) use conduct::Wanted;
 pub(crate) use live::{Listener, Live};
+pub(crate) use resume::{FrontEndResume, NotResumed};
 
 /// How many runs are under way at once.
 const RUNS: usize = 64;
@@ -115,6 +121,8 @@ pub struct Upstream {
     pub bytes: usize,
     /// After how much silence clients are told that the run is still there.
     pub keep_alive: Duration,
+    /// For how long an agent that cannot be reached is called again, where a run that waited goes on.
+    pub resume: Duration,
 }
 
 impl Upstream {
@@ -130,6 +138,7 @@ impl Upstream {
             longest: Duration::from_hours(1),
             bytes: 64_000_000,
             keep_alive: crate::attach::KEEP_ALIVE,
+            resume: Duration::from_secs(30),
         }
     }
 
@@ -152,6 +161,12 @@ impl fmt::Debug for Upstream {
             .field("policy", policy)
             .finish_non_exhaustive()
     }
+}
+
+/// The session that a thread of an upstream is.
+pub(crate) fn session_of(upstream: &str, thread: &str) -> String {
+    let key = format!("{UPSTREAM}{upstream}");
+    id::derive("s_", &[&key, Protocol::Agui.name(), thread])
 }
 
 /// The configured agents, and the last run of every thread.
@@ -220,6 +235,38 @@ impl Upstreams {
 }
 
 impl Upstreams {
+    /// The last run of a thread.
+    pub(crate) fn last_run(&self, upstream: &str, thread: &str) -> Option<Arc<Live>> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.touched += 1;
+        let now = threads.touched;
+        let key = (upstream.to_owned(), thread.to_owned());
+        let (live, touched) = threads.last.get_mut(&key)?;
+        *touched = now;
+        Some(Arc::clone(live))
+    }
+
+    /// A run that nobody listens to; it begins when the one before is over. None where too many are under way.
+    pub(crate) fn next_run(
+        &self,
+        upstream: &str,
+        input: &Value,
+    ) -> Option<(Arc<Live>, Option<Arc<Live>>)> {
+        let thread = input.get("threadId").and_then(Value::as_str).unwrap_or_default();
+        let key = (upstream.to_owned(), thread.to_owned());
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if threads.last.values().filter(|(live, _)| !live.is_over()).count() >= RUNS {
+            return None;
+        }
+        threads.touched += 1;
+        let now = threads.touched;
+        let before = threads.last.get(&key).map(|(live, _)| Arc::clone(live));
+        let live = Arc::new(Live::new(input, before.as_deref()));
+        threads.last.insert(key, (Arc::clone(&live), now));
+        threads.forget();
+        Some((live, before))
+    }
+
     /// A run did not begin: whoever asks for it again asks the agent again.
     fn lose(&self, live: &Arc<Live>) {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);

@@ -37,7 +37,9 @@ struct House {
     serving: Serving,
     /// Every request that reached the agent, with where its response is written.
     asked: mpsc::Receiver<(Value, mpsc::Sender<Act>)>,
-    _agent: JoinSet<()>,
+    agent: JoinSet<()>,
+    /// Where the agent listens.
+    at: SocketAddr,
 }
 
 impl House {
@@ -54,18 +56,8 @@ impl House {
         let serving = serve::start(&gateway, any, &dir.path().join("s")).await.unwrap();
         let (requests, asked) = mpsc::channel(16);
         let mut agent = JoinSet::new();
-        agent.spawn(async move {
-            let mut plays = JoinSet::new();
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let (acts, script) = mpsc::channel(64);
-                let Some(input) = request_of(&mut stream).await else { continue };
-                if requests.send((input, acts)).await.is_err() {
-                    break;
-                }
-                plays.spawn(play(stream, script));
-            }
-        });
-        Self { dir, gateway, serving, asked, _agent: agent }
+        agent.spawn(listening(listener, requests));
+        Self { dir, gateway, serving, asked, agent, at: address }
     }
 
     fn key(&self, name: &str) -> String {
@@ -87,8 +79,21 @@ impl House {
 
     /// The records of the thread.
     async fn records(&self) -> Vec<Arc<banister_journal::Record>> {
-        let session = banister_events::id::derive("s_", &["upstream/agent", "agui", "t"]);
+        let session = session_of("agent", "t");
         self.gateway.session_after(&session, 0).await.unwrap()
+    }
+}
+
+/// Takes the requests that reach the agent.
+async fn listening(listener: TcpListener, requests: mpsc::Sender<(Value, mpsc::Sender<Act>)>) {
+    let mut plays = JoinSet::new();
+    while let Ok((mut stream, _)) = listener.accept().await {
+        let (acts, script) = mpsc::channel(64);
+        let Some(input) = request_of(&mut stream).await else { continue };
+        if requests.send((input, acts)).await.is_err() {
+            break;
+        }
+        plays.spawn(play(stream, script));
     }
 }
 
@@ -624,8 +629,11 @@ async fn a_gateway_that_stops_ends_its_runs() {
     house.serving.stop().await;
     let events = client.whole().await;
     assert_eq!(events.last().unwrap()["type"], "RUN_ERROR");
-    let session = banister_events::id::derive("s_", &["upstream/agent", "agui", "t"]);
+    let session = session_of("agent", "t");
     let records = gateway.session_after(&session, 0).await.unwrap();
     let last: Value = serde_json::from_slice(&records.last().unwrap().body).unwrap();
     assert_eq!(last["type"], "RUN_ERROR", "the record has an end as well");
 }
+
+#[path = "upstream_tests/interrupts.rs"]
+mod interrupts;

@@ -74,11 +74,15 @@ pub enum Kind {
     Grant,
     /// A standing permission that was taken back.
     Revocation,
+    /// A run that waits for answers, and how it goes on.
+    Parked,
+    /// What became of a run that waited.
+    Resumption,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Event,
         Self::Unreadable,
         Self::Verdict,
@@ -89,6 +93,8 @@ impl Kind {
         Self::Idle,
         Self::Grant,
         Self::Revocation,
+        Self::Parked,
+        Self::Resumption,
     ];
 
     /// The stored name.
@@ -104,6 +110,8 @@ impl Kind {
             Self::Idle => "idle",
             Self::Grant => "grant",
             Self::Revocation => "revocation",
+            Self::Parked => "parked",
+            Self::Resumption => "resumption",
         }
     }
 

@@ -19,7 +19,7 @@ use crate::{Error, random};
 
 /// How long something that was pushed waits for an answer, where its sender did not say.
 const PUSHED_WAIT: Duration = Duration::from_hours(24);
-/// How long a handoff stands.
+/// How long a handoff stands, and an interrupt of an upstream that does not expire.
 const STANDS: Duration = Duration::from_hours(24 * 365);
 
 /// Whoever wants an action decided and waits for the answer.
@@ -69,7 +69,8 @@ impl AskDraft {
         (sender, handoff): (Sender, Option<Handoff>),
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let wait = if handoff.is_some() { STANDS } else { PUSHED_WAIT };
+        // An agent behind the gateway does not wait: it is called again.
+        let wait = if handoff.is_some() || sender.is_upstream() { STANDS } else { PUSHED_WAIT };
         let latest = now.checked_add(wait).unwrap_or(Timestamp::MAX);
         let deadline = ask.deadline.map_or(latest, |deadline| deadline.min(latest));
         let exact = serde_json::to_vec(&(&ask.action, &ask.kind, &handoff)).unwrap_or_default();

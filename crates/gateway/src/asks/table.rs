@@ -4,12 +4,13 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use banister_journal::Record;
+use banister_journal::{Kind, Record};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use super::parked::ParkedRun;
 use super::{AskDraft, Opened, Refused, due};
-use crate::facts::CloseFact;
+use crate::facts::{AskFact, CloseFact, ParkedFact, ResumptionFact};
 
 /// How many closed asks are remembered, so that a late answer can be told who was first.
 const REMEMBERED: usize = 4_096;
@@ -27,6 +28,8 @@ pub(super) struct AskTable {
     /// Asks on their way into the journal: the head before each of them.
     pub(super) expected: BTreeMap<u64, u64>,
     pub(super) tickets: u64,
+    /// Session → the run that waits in it.
+    pub(super) parked: HashMap<String, ParkedRun>,
     /// Records of asks that are closed, whose exact bytes are held all the same.
     pub(super) unsettled: Vec<u64>,
 }
@@ -65,6 +68,38 @@ pub(super) enum Phase {
 }
 
 impl AskTable {
+    /// Takes up one record of a journal that is opened.
+    pub(super) fn recall(&mut self, record: &Record, now: Timestamp) {
+        match record.kind {
+            Kind::Ask => {
+                if let Ok(fact) = serde_json::from_slice::<AskFact>(record.exact()) {
+                    let draft = AskDraft {
+                        fact,
+                        session: record.session.clone(),
+                        source: record.source.clone(),
+                        since: record.time,
+                    };
+                    self.insert(&draft, record, now);
+                }
+            }
+            Kind::Parked => {
+                if let Ok(fact) = serde_json::from_slice::<ParkedFact>(record.exact()) {
+                    self.park(fact, record);
+                }
+            }
+            Kind::Resumption => {
+                if let Ok(fact) = serde_json::from_slice::<ResumptionFact>(&record.body) {
+                    self.resume(&record.session, &fact);
+                }
+            }
+            _ => {
+                if let Ok(fact) = serde_json::from_slice::<CloseFact>(&record.body) {
+                    self.finish(fact);
+                }
+            }
+        }
+    }
+
     pub(super) fn insert(&mut self, draft: &AskDraft, record: &Record, now: Timestamp) {
         let opened = draft.opened();
         let id = opened.ask.id.clone();
@@ -85,6 +120,9 @@ impl AskTable {
     pub(super) fn finish(&mut self, fact: CloseFact) -> Option<u64> {
         let entry = self.open.remove(&fact.ask)?;
         entry.bell.send_replace(Some(fact.clone()));
+        if let Some(run) = self.parked.get_mut(&entry.opened.session) {
+            run.answered(&entry.opened.ask, &fact);
+        }
         if self.order.len() == REMEMBERED
             && let Some(oldest) = self.order.pop_front()
         {
@@ -165,7 +203,8 @@ impl AskTable {
     pub(super) fn mark(&self, head: u64) -> u64 {
         let open = self.open.values().map(|entry| entry.position);
         let closed = self.closed.values().map(|closed| closed.position);
-        let known = open.chain(closed).map(|position| position.saturating_sub(1));
+        let parked = self.parked.values().map(|run| run.position);
+        let known = open.chain(closed).chain(parked).map(|position| position.saturating_sub(1));
         known.chain(self.expected.values().copied()).chain([head]).min().unwrap_or_default()
     }
 }

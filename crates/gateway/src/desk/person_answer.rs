@@ -1,10 +1,12 @@
 //! What a person answers to an ask that they name, and whether that is an answer to it.
 
-use banister_events::activity::{self, AskKind, Choice, ResponseKind};
+use banister_events::activity::{self, AskKind, Choice, Outcome, ResponseKind};
+use banister_events::agui::response_schema::ResponseSchema;
 use banister_events::text;
 use serde_json::{Number, Value};
 
 use super::{Opened, Refused};
+use crate::facts::CloseFact;
 
 /// What a person answers.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +55,9 @@ impl PersonAnswer {
     /// The same in the words of the ask; a refusal that names what it takes, where it is no answer to it.
     pub(super) fn to(&self, opened: &Opened) -> Result<activity::Reply, Refused> {
         let wrong = || Refused::Wrong(takes(opened));
+        if let Some(schema) = opened.response_schema() {
+            return self.payload(ResponseSchema::new(schema));
+        }
         let AskKind::Clarification { kinds, choices, .. } = &opened.ask.kind else {
             return match self {
                 Self::Accept | Self::Yes => Ok(activity::Reply::Accept { updated_input: None }),
@@ -81,6 +86,61 @@ impl PersonAnswer {
         };
         Ok(activity::Reply::Respond { response })
     }
+}
+
+impl PersonAnswer {
+    /// The answer as a schema has it.
+    fn payload(&self, schema: ResponseSchema<'_>) -> Result<activity::Reply, Refused> {
+        let wrong = || Refused::Wrong(format!("{}; or reject", schema.takes()));
+        let pair = schema.yes_no();
+        let payload = match self {
+            Self::Reject => return Ok(activity::Reply::Reject),
+            Self::Accept | Self::Yes if pair.is_some() => {
+                return Ok(activity::Reply::Accept { updated_input: None });
+            }
+            Self::No if pair.is_some() => return Ok(activity::Reply::Reject),
+            Self::Accept | Self::Yes | Self::No => None,
+            Self::Choice(text) | Self::Text(text) => schema.payload(text),
+            Self::Number(number) => schema.payload(&number.to_string()),
+        };
+        let payload = payload.ok_or_else(wrong)?;
+        Ok(match pair {
+            Some((yes, _)) if yes == payload => activity::Reply::Accept { updated_input: None },
+            Some((_, no)) if no == payload => activity::Reply::Reject,
+            _ => activity::Reply::Respond { response: payload },
+        })
+    }
+}
+
+/// How a protocol's reply closes an ask whose answer has to fit a schema.
+pub(super) fn fitting(opened: &Opened, answer: &activity::Answer) -> Result<CloseFact, Refused> {
+    let Some(schema) = opened.response_schema().map(ResponseSchema::new) else {
+        return Err(Refused::Unfit);
+    };
+    let wrong = || Refused::Wrong(format!("{}; or reject", schema.takes()));
+    let (outcome, response) = match &answer.reply {
+        activity::Reply::Accept { updated_input: None } => match schema.yes_no() {
+            Some(_) => (Outcome::Accepted, None),
+            None => return Err(wrong()),
+        },
+        // A yes to something else than what was asked is a no.
+        activity::Reply::Accept { .. } | activity::Reply::Reject | activity::Reply::Withdraw => {
+            (Outcome::Rejected, None)
+        }
+        activity::Reply::Respond { response } if schema.fits(response).is_ok() => {
+            (Outcome::Accepted, Some(response.clone()))
+        }
+        activity::Reply::Respond { response } => {
+            let text = response.as_str().ok_or_else(wrong)?;
+            (Outcome::Accepted, Some(schema.payload(text).ok_or_else(wrong)?))
+        }
+    };
+    let is_no = |value: &Value| schema.yes_no().is_some_and(|(_, no)| no == *value);
+    let refuses = response.as_ref().is_some_and(is_no);
+    let outcome = if refuses { Outcome::Rejected } else { outcome };
+    let message = answer.message.clone();
+    let fact = CloseFact::new(&opened.ask.id, outcome, "user");
+    Ok(CloseFact { message, response: response.filter(|_| !refuses), ..fact })
 }
 
 /// The value of a choice: by itself, else by its label.

@@ -68,6 +68,9 @@ fn row(opened: &Opened) -> Value {
         if let Some(words) = &ask.words {
             fields.insert("words".into(), json!(words));
         }
+        if let Some(schema) = opened.response_schema() {
+            fields.insert("response_schema".into(), schema.clone());
+        }
         if let Some(handoff) = &opened.handoff {
             fields.insert("handoff".into(), json!(handoff));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::activity::Origin;
+use banister_events::activity::{Ask, Context, Origin, What};
 use banister_events::agui::read::Reader;
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
@@ -11,6 +11,7 @@ use banister_events::id;
 use banister_events::json::Parser;
 use banister_journal::{Draft, Durability, Entry, Kind, Passage, Source};
 use bytes::Bytes;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -18,7 +19,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{Arriving, Failure};
 use super::guard::{Guard, Passed, failed, kind};
-use super::{Live, Upstream};
+use super::resume::{answerable, input_after};
+use super::{Live, Upstream, session_of};
+use crate::asks::{AskDraft, ParkClaim, ParkedDraft};
+use crate::facts::{ParkedAsk, ParkedFact, Sender, Stage, UPSTREAM};
+use crate::history::Fact;
 use crate::index::Index;
 use crate::ingest::Status;
 use crate::{Error, Gateway};
@@ -27,6 +32,8 @@ use crate::{Error, Gateway};
 const LINGER: Duration = Duration::from_secs(1);
 /// The version of the reading that is recorded with each event.
 const READER: u32 = 1;
+/// How many interrupts of one run are asked.
+const MOST_ASKS: usize = 256;
 /// How much is kept of a message that was changed.
 const EVIDENCE: usize = banister_events::limits::EVIDENCE_BYTES;
 
@@ -43,6 +50,8 @@ pub(crate) struct Wanted {
     pub(crate) live: Arc<Live>,
     /// The run of the thread that has to be over first.
     pub(crate) before: Option<Arc<Live>>,
+    /// The right to go on with the run that waited, where this one answers it.
+    pub(crate) parked: Option<ParkClaim>,
 }
 
 /// A run on its way into the journal.
@@ -52,19 +61,22 @@ struct Run<'r> {
     session: String,
     source: Source,
     turn: Option<String>,
-    /// What can be found of it.
+    /// What can be found of it, and what it asks.
     reader: Reader,
     index: Index,
+    /// The run that waited, until this one has begun.
+    parked: Option<ParkClaim>,
 }
 
 impl Gateway {
-    /// Runs an agent to its end. Says whether it began.
+    /// Runs an agent to its end. Says whether it began; where it did not, the run that waited is given back.
     pub(crate) async fn conduct(
         self: Arc<Self>,
-        wanted: Wanted,
+        mut wanted: Wanted,
         stop: CancellationToken,
         begun: oneshot::Sender<Result<(), Failure>>,
-    ) {
+    ) -> Option<ParkClaim> {
+        let parked = wanted.parked.take();
         if let Some(before) = &wanted.before {
             before.over().await;
         }
@@ -83,15 +95,15 @@ impl Gateway {
                 live.tell(vec![failed("upstream", &failure.to_string()).into()], true);
                 self.upstreams.lose(live);
                 begun.send(Err(failure)).ok();
-                return;
+                return parked;
             }
         };
         begun.send(Ok(())).ok();
-        let mut run = Run::new(&self, &wanted);
+        let mut run = Run::new(&self, &wanted, parked);
         let mut guard = Guard::new(wanted.upstream.policy);
         let told = run.read(arriving, &mut guard, &stop).await;
         let ended = match told {
-            Ok(None) => return,
+            Ok(None) => return None,
             Ok(Some(why)) => run.pass(vec![guard.finish(why)]).await,
             Err(error) => Err(error),
         };
@@ -100,6 +112,7 @@ impl Gateway {
             let why = "what follows could not be recorded, so it is not told";
             live.tell(vec![failed("journal", why).into()], true);
         }
+        None
     }
 }
 
@@ -107,16 +120,12 @@ impl Gateway {
 type Why = Option<(&'static str, &'static str)>;
 
 impl<'r> Run<'r> {
-    fn new(gateway: &'r Gateway, wanted: &'r Wanted) -> Self {
-        // No key that is issued has such a name: nobody else speaks in this session.
-        let key = format!("upstream/{}", wanted.name);
-        let protocol = Protocol::Agui.name().to_owned();
+    fn new(gateway: &'r Gateway, wanted: &'r Wanted, parked: Option<ParkClaim>) -> Self {
         let thread = wanted.input.get("threadId").and_then(Value::as_str).unwrap_or_default();
-        let session = id::derive("s_", &[&key, &protocol, thread]);
-        let (agent, door) = (wanted.name.clone(), "upstream".to_owned());
-        let source = Source { protocol, agent, door, key };
+        let session = session_of(&wanted.name, thread);
+        let source = source(&wanted.name);
         let (reader, index) = (Reader::default(), Index::default());
-        Self { gateway, wanted, session, source, turn: None, reader, index }
+        Self { gateway, wanted, session, source, turn: None, reader, index, parked }
     }
 
     /// Passes on what arrives. Gives why it ends; nothing where the end was told.
@@ -190,23 +199,83 @@ impl<'r> Run<'r> {
                 facts.push(self.evidence(&bytes, &findings).into());
             }
             for (event, findings) in good {
-                facts.push(self.entry(&event, &findings).into());
+                let starts = kind(&event).as_deref() == Some("RUN_STARTED");
+                let (entry, asked) = self.entry(&event, &findings);
+                if !asked.is_empty() {
+                    // What came before is told first: the run that goes on is asked with all of it.
+                    self.commit(&mut facts, &mut events, false).await?;
+                    facts.extend(self.park(asked)?);
+                }
+                facts.extend(self.unpark(starts));
+                facts.push(entry.into());
                 events.push(event);
             }
         }
+        self.commit(&mut facts, &mut events, ends).await
+    }
+
+    /// Makes facts history, then tells events.
+    async fn commit(
+        &self,
+        facts: &mut Vec<Fact>,
+        events: &mut Vec<Bytes>,
+        ends: bool,
+    ) -> Result<(), Error> {
         if !facts.is_empty() {
-            self.gateway.history.commit(facts, Durability::Synced).await?;
-            for _ in &events {
+            self.gateway.history.commit(std::mem::take(facts), Durability::Synced).await?;
+            for _ in &*events {
                 self.gateway.metrics.pushed(Protocol::Agui, Status::Recorded);
             }
         }
         if ends || !events.is_empty() {
-            self.wanted.live.tell(events, ends);
+            self.wanted.live.tell(std::mem::take(events), ends);
         }
         Ok(())
     }
 
-    fn entry(&mut self, event: &Bytes, findings: &[Finding]) -> Entry {
+    /// The run waits: its asks, and what it goes on with.
+    fn park(&self, asked: Vec<(Ask, Context)>) -> Result<Vec<Fact>, Error> {
+        let now = self.gateway.clock.now();
+        if asked.len() > MOST_ASKS {
+            tracing::warn!(upstream = self.wanted.name, "A run has too many interrupts to ask.");
+            return Ok(Vec::new());
+        }
+        let run = self.turn.clone().unwrap_or_default();
+        let (mut asks, mut drafts) = (Vec::new(), Vec::new());
+        for (ask, context) in asked {
+            let interrupt = ask.token.clone();
+            // An agent may use the name of an interrupt again in its next run.
+            let id = id::derive("ask_", &[&self.session, &run, &interrupt]);
+            let ask = answerable(Ask { id: id.clone(), ..ask });
+            let key = self.source.key.clone();
+            let sender = Sender { protocol: Protocol::Agui, key, token: interrupt.clone() };
+            let own = Source { protocol: "banister".to_owned(), ..self.source.clone() };
+            let about = (ask, context);
+            drafts.push(AskDraft::pushed(about, (&self.session, own), (sender, None), now)?);
+            asks.push(ParkedAsk { interrupt, ask: id });
+        }
+        let input = input_after(&self.wanted.body, &self.wanted.live);
+        let fact = ParkedFact { upstream: self.wanted.name.clone(), run, asks, input };
+        let (session, source) = (self.session.clone(), self.source.clone());
+        let mut facts: Vec<Fact> = self.gateway.leave_parked(&self.session, &self.wanted.name);
+        facts.push(ParkedDraft { session, source, time: now, fact }.into());
+        facts.extend(drafts.into_iter().map(Fact::from));
+        Ok(facts)
+    }
+
+    /// What becomes of the run that waited, now that the next one says something.
+    fn unpark(&mut self, starts: bool) -> Vec<Fact> {
+        if let Some(claim) = self.parked.take() {
+            let now = self.gateway.clock.now();
+            return vec![claim.end(Stage::Started, self.source.clone(), now).into()];
+        }
+        if starts {
+            return self.gateway.leave_parked(&self.session, &self.wanted.name);
+        }
+        Vec::new()
+    }
+
+    fn entry(&mut self, event: &Bytes, findings: &[Finding]) -> (Entry, Vec<(Ask, Context)>) {
         let mut body = event.clone();
         let mut action = None;
         if let Ok(fields) = serde_json::from_slice::<Map<String, Value>>(event) {
@@ -220,20 +289,31 @@ impl<'r> Run<'r> {
                 body = self.with_input(fields).unwrap_or(body);
             }
         }
-        let found = self.found(&body);
+        let (found, asked) = self.read_event(&body);
         let draft = self.draft(Kind::Event, body, findings);
-        self.gateway.keeper.message(Draft { action, ..draft }, found)
+        (self.gateway.keeper.message(Draft { action, ..draft }, found), asked)
     }
 
-    /// What can be found now that this was said.
-    fn found(&mut self, event: &[u8]) -> Vec<Passage> {
+    /// What can be found now that this was said, and what it asks.
+    fn read_event(&mut self, event: &[u8]) -> (Vec<Passage>, Vec<(Ask, Context)>) {
         let session = self.session.as_str().into();
         let origin = Origin { session, seq: 0, time: self.gateway.clock.now() };
-        let (mut parser, mut told) = (Parser::default(), Vec::new());
+        let (mut parser, mut activities) = (Parser::default(), Vec::new());
         if let Ok(document) = parser.parse(event) {
-            self.reader.read(document.root(), &origin, &mut told);
+            self.reader.read(document.root(), &origin, &mut activities);
         }
-        told.iter().filter_map(|activity| self.index.add(activity)).collect()
+        let (mut found, mut asked) = (Vec::new(), Vec::new());
+        for activity in activities {
+            match &activity.what {
+                What::AskOpened { ask } => {
+                    asked.push(((**ask).clone(), (*activity.context).clone()));
+                }
+                // How an ask ends is the desk's to say.
+                What::AskClosed { .. } => {}
+                _ => found.extend(self.index.add(&activity)),
+            }
+        }
+        (found, asked)
     }
 
     fn evidence(&self, bytes: &Bytes, findings: &[Finding]) -> Entry {
@@ -242,19 +322,10 @@ impl<'r> Run<'r> {
     }
 
     fn draft(&self, kind: Kind, body: Bytes, findings: &[Finding]) -> Draft {
-        Draft {
-            session: self.session.clone(),
-            time: self.gateway.clock.now(),
-            kind,
-            source: self.source.clone(),
-            turn: self.turn.clone(),
-            action: None,
-            event_id: None,
-            reader: READER,
-            body,
-            findings: if findings.is_empty() { Value::Null } else { json!(findings) },
-            gate: None,
-        }
+        let now = self.gateway.clock.now();
+        let draft = note(&self.session, &self.source, (kind, body), self.turn.clone(), now);
+        let findings = if findings.is_empty() { Value::Null } else { json!(findings) };
+        Draft { findings, ..draft }
     }
 
     /// The start of a run with what it was asked, where the agent does not restate that: who reads the session is to
@@ -277,5 +348,38 @@ impl<'r> Run<'r> {
         }
         start.insert("input".to_owned(), input);
         Some(Value::Object(start).to_string().into())
+    }
+}
+
+/// The source of what an upstream sends.
+pub(super) fn source(upstream: &str) -> Source {
+    Source {
+        protocol: Protocol::Agui.name().to_owned(),
+        agent: upstream.to_owned(),
+        door: "upstream".to_owned(),
+        key: format!("{UPSTREAM}{upstream}"),
+    }
+}
+
+/// A record of an upstream's session.
+pub(super) fn note(
+    session: &str,
+    source: &Source,
+    (kind, body): (Kind, Bytes),
+    turn: Option<String>,
+    time: Timestamp,
+) -> Draft {
+    Draft {
+        session: session.to_owned(),
+        time,
+        kind,
+        source: source.clone(),
+        turn,
+        action: None,
+        event_id: None,
+        reader: READER,
+        body,
+        findings: Value::Null,
+        gate: None,
     }
 }

@@ -103,6 +103,14 @@ impl Live {
         (told.again(input), told.events.len(), told.over)
     }
 
+    /// The messages so far, without cards, and the state: what a client sends with the next run.
+    pub(super) fn conversation(&self) -> (Vec<Value>, Value) {
+        let told = self.lock();
+        let reducer = told.follower.reducer();
+        let messages = reducer.messages().filter(|message| message.role() != "activity");
+        (messages.map(Message::to_value).collect(), reducer.state().clone())
+    }
+
     /// Somebody heard the end.
     pub(crate) fn end_heard(&self) {
         self.lock().heard = true;
@@ -134,7 +142,7 @@ impl Live {
     }
 
     /// Whether it is the run with this id.
-    pub(super) fn is_run(&self, id: &str) -> bool {
+    pub(crate) fn is_run(&self, id: &str) -> bool {
         self.lock().runs.contains(id)
     }
 

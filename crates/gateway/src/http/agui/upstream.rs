@@ -7,19 +7,25 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use banister_events::agui::encoding::Encoding;
+use banister_events::agui::write::Writer;
 use banister_events::limits;
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Outlet, asked, negotiate, stream};
-use crate::attach::Quiet;
+use super::{Outlet, asked, negotiate, stream, word};
+use crate::asks::ParkClaim;
+use crate::attach::{Attached, Quiet, UNCOVERED};
 use crate::deliver::Gone;
+use crate::http::api::problem;
 use crate::http::body::whole;
 use crate::http::{Problem, Shared};
 use crate::keys::{Guest, Scope};
-use crate::upstream::{Failure, Listener, Live, Place, Upstream, Wanted};
+use crate::upstream::{
+    Failure, FrontEndResume, Listener, Live, NotResumed, Place, Upstream, Wanted, session_of,
+};
 
 /// How many events may be told before a reader is waited for.
 const AT_ONCE: usize = 64;
@@ -49,18 +55,37 @@ pub(in crate::http) async fn run(
         return Err(Problem::new(StatusCode::FORBIDDEN, "scope", message)
             .remedy("resume with a key that carries the scope answer"));
     }
-    let keep_alive = upstream.keep_alive;
-    let (live, again, listener) = match shared.gateway.upstreams.place(&name, &input) {
+    let upstreams = &shared.gateway.upstreams;
+    let known = upstreams.last_run(&name, word(&input, "threadId"));
+    let is_known = known.is_some_and(|live| live.is_run(word(&input, "runId")));
+    let mut run = RunRequest { name, upstream, body, input, parked: None };
+    let mut late = None;
+    if resumes && !is_known && !run.take_parked(&shared, &guest).await? {
+        late = upstreams.last_run(&run.name, word(&run.input, "threadId"));
+        if late.is_none() {
+            return Ok(attach(&shared, guest, encoding, run));
+        }
+    }
+    let place = match late {
+        Some(live) => Place::Join(live),
+        // What was answered goes on when the run before is over, whoever still listens to that.
+        None if run.parked.is_some() => upstreams
+            .next_run(&run.name, &run.input)
+            .map_or(Place::Full, |(live, before)| Place::Start(live, before)),
+        None => upstreams.place(&run.name, &run.input),
+    };
+    let (outlet, fed) = Outlet::new(encoding);
+    let quiet = Quiet::of(&outlet, run.upstream.keep_alive);
+    let (live, listener, input) = match place {
         Place::Join(live) => {
             let listener = live.listen();
-            (live, true, listener)
+            (live, listener, Some(run.input))
         }
         Place::Start(live, before) => {
             // Also while it is only about to begin.
             let listener = live.listen();
-            let run = (Arc::clone(&live), before);
-            begin(&shared, (name, upstream), run, (body, input.clone())).await?;
-            (live, false, listener)
+            run.begin(&shared, Arc::clone(&live), before).await?;
+            (live, listener, None)
         }
         Place::Busy => {
             let message = "somebody listens to another run of this thread";
@@ -75,38 +100,88 @@ pub(in crate::http) async fn run(
                 .retry_in(10));
         }
     };
-    let (outlet, fed) = Outlet::new(encoding);
-    let quiet = Quiet::of(&outlet, keep_alive);
-    let input = again.then_some(input);
     let hearing = Hearing { live, outlet, quiet, input, _listener: listener };
     shared.gateway.tasks.spawn(hear(shared.clone(), guest, hearing));
     Ok(stream(encoding, fed))
 }
 
-/// Begins a run, which goes on by itself.
-async fn begin(
-    shared: &Shared,
-    (name, upstream): (String, Upstream),
-    (live, before): (Arc<Live>, Option<Arc<Live>>),
-    (body, input): (Bytes, Value),
-) -> Result<(), Problem> {
-    let (begun, answer) = oneshot::channel();
-    let wanted = Wanted { name, upstream, body, input, live, before };
-    let gateway = Arc::clone(&shared.gateway);
-    shared.gateway.tasks.spawn(gateway.conduct(wanted, shared.stop.clone(), begun));
-    match answer.await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(failure)) => {
-            let status = match failure {
-                Failure::Silent => StatusCode::GATEWAY_TIMEOUT,
-                Failure::CalledOff => StatusCode::SERVICE_UNAVAILABLE,
-                _ => StatusCode::BAD_GATEWAY,
-            };
-            Err(Problem::new(status, "upstream", failure.to_string())
-                .remedy("see whether the agent runs where config.toml says, and takes this input"))
+/// A run that a client asks for.
+struct RunRequest {
+    name: String,
+    upstream: Upstream,
+    body: Bytes,
+    input: Value,
+    /// The right to go on with the run that waited, where this one answers it.
+    parked: Option<ParkClaim>,
+}
+
+impl RunRequest {
+    /// Gives the answers of `resume`, and takes the run that waited for them. Gives whether there is something to run:
+    /// not where everything was answered elsewhere.
+    async fn take_parked(&mut self, shared: &Shared, guest: &Guest) -> Result<bool, Problem> {
+        let by = (shared.door.name, guest.key.as_str());
+        let asked = (&self.body, &self.input);
+        match shared.gateway.front_end_resume(&self.name, asked, by).await {
+            Ok(FrontEndResume::PassOn) => Ok(true),
+            Ok(FrontEndResume::Late) => Ok(false),
+            Ok(FrontEndResume::Go { claim, body, input }) => {
+                (self.parked, self.body, self.input) = (Some(claim), body, input);
+                Ok(true)
+            }
+            Err(NotResumed::Uncovered(interrupts)) => {
+                let message = format!("resume has no entry for {}", interrupts.join(", "));
+                Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "resume", message)
+                    .at(UNCOVERED.code, "/resume")
+                    .remedy(UNCOVERED.remedy))
+            }
+            Err(NotResumed::Failed(refused)) => Err(problem(&refused)),
+            Err(NotResumed::Error(error)) => Err(Problem::internal(&error)),
         }
-        Err(gone) => Err(Problem::internal(&gone)),
     }
+
+    /// Begins the run, which goes on by itself.
+    async fn begin(
+        self,
+        shared: &Shared,
+        live: Arc<Live>,
+        before: Option<Arc<Live>>,
+    ) -> Result<(), Problem> {
+        let Self { name, upstream, body, input, parked } = self;
+        let (begun, answer) = oneshot::channel();
+        let wanted = Wanted { name, upstream, body, input, live, before, parked };
+        let (gateway, stop) = (Arc::clone(&shared.gateway), shared.stop.clone());
+        shared.gateway.tasks.spawn(async move {
+            if let Some(claim) = Arc::clone(&gateway).conduct(wanted, stop, begun).await {
+                gateway.resume_failed(claim, "the agent gave no run").await;
+            }
+        });
+        match answer.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(failure)) => {
+                let status = match failure {
+                    Failure::Silent => StatusCode::GATEWAY_TIMEOUT,
+                    Failure::CalledOff => StatusCode::SERVICE_UNAVAILABLE,
+                    _ => StatusCode::BAD_GATEWAY,
+                };
+                Err(Problem::new(status, "upstream", failure.to_string()).remedy(
+                    "see whether the agent runs where config.toml says, and takes this input",
+                ))
+            }
+            Err(gone) => Err(Problem::internal(&gone)),
+        }
+    }
+}
+
+/// The session of the thread as a run: what a front end gets that answers what was answered long ago.
+fn attach(shared: &Shared, guest: Guest, encoding: Encoding, run: RunRequest) -> Response {
+    let RunRequest { name, input, .. } = run;
+    let session = session_of(&name, word(&input, "threadId"));
+    let writer = Writer::new(word(&input, "threadId"), word(&input, "runId"));
+    let (outlet, body) = Outlet::new(encoding);
+    let run = Attached { session, writer, outlet, resumed: Vec::new(), input, guest };
+    let gateway = Arc::clone(&shared.gateway);
+    shared.gateway.tasks.spawn(gateway.attach(run, shared.stop.clone()));
+    stream(encoding, body)
 }
 
 /// Somebody who listens to a run.
