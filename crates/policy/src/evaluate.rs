@@ -12,14 +12,11 @@
 //! | `decoded` | a shell runs what was decoded before, whatever that is |
 //! | `environment` | a variable is set that can change what programs do |
 
-use std::path::PathBuf;
-use std::sync::LazyLock;
+use banister_events::activity::{Decision, Gate, Risk};
 
-use banister_events::activity::{Action, Decision, Gate, Risk};
-
-use crate::effects::{Effect, Kind};
+use crate::effects::{Effect, EffectKind};
 use crate::floor;
-use crate::layers::Layer;
+use crate::layer::Layer;
 use crate::path::Names;
 use crate::rule::{Rule, Target};
 use crate::rules::Rules;
@@ -27,47 +24,11 @@ use crate::shell::{Assignment, Direction, Simple, wrappers};
 use crate::subject::Subject;
 use crate::tools::Class;
 
-/// What is to be decided.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// The agent's short name.
-    pub agent: &'a str,
-    /// What it wants to do.
-    pub action: &'a Action,
-    /// The directory it starts in.
-    pub cwd: Option<&'a str>,
-    /// What it is free to work on; without one, the directory it starts in.
-    pub project: Option<&'a str>,
-    /// The person's home.
-    pub home: Option<&'a str>,
-    /// Banister's own files and directories, absolute.
-    pub own: &'a [PathBuf],
-    /// Symbolic links the caller knows of: the link, and what it points to. A path counts under all its names.
-    pub links: &'a [(PathBuf, PathBuf)],
-}
-
-impl<'a> Request<'a> {
-    /// The scene that the examples of rules are tried in: an agent at work in `/home/me/project`.
-    pub fn example(action: &'a Action) -> Self {
-        static OWN: LazyLock<[PathBuf; 1]> =
-            LazyLock::new(|| [PathBuf::from("/home/me/.config/banister")]);
-        Self {
-            agent: "claude",
-            action,
-            cwd: Some("/home/me/project"),
-            project: None,
-            home: Some("/home/me"),
-            own: OWN.as_slice(),
-            links: &[],
-        }
-    }
-}
-
 /// Decides whether an action may run. Total, pure, never panics.
 ///
 /// ```
 /// use banister_events::activity::{Action, ActionKind, Decision};
-/// use banister_policy::{Request, Rules, evaluate};
+/// use banister_policy::{ActionRequest, Rules, evaluate};
 ///
 /// let rules = Rules::builtin()?;
 /// let shell = |command: &str| Action {
@@ -81,24 +42,23 @@ impl<'a> Request<'a> {
 /// };
 /// let decide = |command: &str| {
 ///     let action = shell(command);
-///     evaluate(&rules, &Request {
+///     let subject = rules.read(&ActionRequest {
 ///         agent: "claude",
 ///         action: &action,
 ///         cwd: Some("/home/ada/orbit"),
 ///         project: None,
 ///         home: Some("/home/ada"),
 ///         own: &[],
-///         links: &[],
-///     })
+///     });
+///     evaluate(&rules, &subject)
 /// };
 /// assert_eq!(decide("git status").decision, Decision::Allow);
 /// assert_eq!(decide("git status && git push").decision, Decision::Ask);
 /// assert_eq!(decide("rm -rf ~").rule, "floor.wipe-home");
 /// # Ok::<(), banister_policy::Error>(())
 /// ```
-pub fn evaluate(rules: &Rules, request: &Request<'_>) -> Gate {
-    let subject = Subject::new(rules.tools(), request);
-    verdict(rules, &subject, |_, _| {})
+pub fn evaluate(rules: &Rules, subject: &Subject<'_>) -> Gate {
+    verdict(rules, subject, |_, _| {})
 }
 
 /// The verdict about everything; `each` is told the gates of each command, or of each file.
@@ -164,7 +124,7 @@ fn grade<'e>(
     effects: impl Iterator<Item = &'e Effect>,
     subject: &Subject<'_>,
 ) -> (Risk, Option<bool>) {
-    effects.map(|effect| effect.grade(subject)).fold(
+    effects.map(|effect| effect.grade(&subject.around)).fold(
         (Risk::Low, Some(false)),
         |(risk, undone), (graver, next)| {
             let undone = match (undone, next) {
@@ -180,8 +140,8 @@ fn grade<'e>(
 const NONE: &str = "none";
 
 fn opacity(subject: &Subject<'_>) -> Option<String> {
-    let read = (subject.class == Class::Shell).then_some(subject.reading.opaque.as_ref()).flatten();
-    read.or(subject.opaque.as_ref()).cloned()
+    let read = subject.reading.opaque.as_deref().filter(|_| subject.class == Class::Shell);
+    read.or(subject.unseen()).map(str::to_owned)
 }
 
 /// The gates of everything one command does.
@@ -218,7 +178,7 @@ fn command(
 
 /// Why no rule spoke, as far as the effects say.
 fn unspoken(effects: &[Effect]) -> String {
-    let unknown = effects.iter().find(|effect| effect.kind == Kind::Unknown);
+    let unknown = effects.iter().find(|effect| effect.kind == EffectKind::Unknown);
     match unknown.and_then(|effect| effect.why.as_ref()) {
         Some(why) => format!("No rule speaks about this: {why}."),
         None => "No rule speaks about this.".to_owned(),

@@ -1,14 +1,16 @@
-//! Trying rules on their own examples.
+//! Loading rules: they are compiled, and somebody's own are tried on their own examples before they count.
+//!
+//! The embedded rules are tried by this crate's tests, not at every start.
 
 use banister_events::activity::{Action, ActionKind, Decision};
 use serde_json::json;
 
 use crate::error::Error;
-use crate::evaluate::{Request, matches_alone, matches_any};
-use crate::layers::Layer;
-use crate::rule::{Draft, Example, ExampleKind, Rule};
-use crate::rules::{Origin, Rules};
-use crate::subject::Subject;
+use crate::evaluate::{matches_alone, matches_any};
+use crate::layer::Layer;
+use crate::request::ActionRequest;
+use crate::rule::{Draft, Example, ExampleKind, Origin, Rule};
+use crate::rules::{Layers, Rules, Source};
 
 /// A rule, tried on one of its examples.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,13 +39,58 @@ impl Tried {
 }
 
 impl Rules {
+    /// Loads the pack `default`. The floor always counts.
+    pub fn builtin() -> Result<Self, Error> {
+        Self::load(&Layers::default())
+    }
+
+    /// Loads the pack `default` and the user's rules; `name` is for messages.
+    pub fn with_user(name: &str, yaml: &str) -> Result<Self, Error> {
+        let user = Some(Source { name, text: yaml });
+        Self::load(&Layers { user, ..Layers::default() })
+    }
+
+    /// Loads all layers, and tries the rules of every layer but the pack on their own examples.
+    ///
+    /// The strictest rule wins: deny, ask, allow; nothing matched is ask. An allow lifts an ask only if it names it under
+    /// `lifts` and is at least as narrow. It never lifts a deny, the floor, an opaque reading or an ask of the project, and an ask of
+    /// the organisation only if that is `liftable`.
+    ///
+    /// ```
+    /// use banister_policy::{Layers, Pack, Rules, Source};
+    ///
+    /// let project = Source {
+    ///     name: ".banister.yaml",
+    ///     text: "schema: banister.policy/v1
+    /// rules:
+    ///   - id: migrate
+    ///     decision: allow
+    ///     argv: [[make, migrate]]
+    ///     reason: Nothing can go wrong.
+    /// ",
+    /// };
+    /// let layers = Layers { pack: Pack::Strict, project: Some(project), ..Layers::default() };
+    /// assert_eq!(
+    ///     Rules::load(&layers).unwrap_err().to_string(),
+    ///     ".banister.yaml:4:5: rule `migrate`: the rules of a project can only ask and deny; \
+    ///      move what it allows to your own rules"
+    /// );
+    /// ```
+    pub fn load(layers: &Layers<'_>) -> Result<Self, Error> {
+        let rules = Self::compile(layers)?;
+        match rules.first_failure() {
+            Some(error) => Err(error),
+            None => Ok(rules),
+        }
+    }
+
     /// Tries every rule on its own examples, those of the pack as well.
     pub fn try_examples(&self) -> impl Iterator<Item = Tried> {
         self.with_origins().flat_map(|(rule, origin)| self.tried(rule, origin))
     }
 
     /// The first example of somebody's own rules that does not hold.
-    pub(crate) fn first_failure(&self) -> Option<Error> {
+    fn first_failure(&self) -> Option<Error> {
         self.with_origins()
             .filter(|(rule, _)| rule.layer != Layer::Pack)
             .flat_map(|(rule, origin)| self.tried(rule, origin).map(move |tried| (origin, tried)))
@@ -97,9 +144,9 @@ impl Rules {
                 (action(self.native(tool), server.clone(), &input.into()), agent.clone())
             }
         };
-        let mut request = Request::example(&action);
+        let mut request = ActionRequest::example(&action);
         request.agent = agent.as_deref().unwrap_or(request.agent);
-        let subject = Subject::new(self.tools(), &request);
+        let subject = self.read(&request);
         if rule.decision == Decision::Allow {
             matches_alone(self, rule, &subject)
         } else {
@@ -109,7 +156,7 @@ impl Rules {
 
     /// A native name for a class, or the name itself.
     fn native<'n>(&'n self, tool: &'n str) -> &'n str {
-        self.tools().example_name(tool).unwrap_or(tool)
+        self.native_tool(tool).unwrap_or(tool)
     }
 }
 

@@ -79,7 +79,7 @@ impl Fall {
 
 /// Returns the gate of the first thing below the floor, if there is any.
 pub(crate) fn check(subject: &Subject<'_>) -> Option<Gate> {
-    let opaque = subject.reading.opaque.as_ref().or(subject.opaque.as_ref());
+    let opaque = subject.reading.opaque.as_deref().or(subject.unseen());
     let fall = subject
         .reading
         .commands
@@ -90,7 +90,7 @@ pub(crate) fn check(subject: &Subject<'_>) -> Option<Gate> {
             opaque.and_then(|_| subject.texts.iter().find_map(|raw| text::search(raw, subject)))
         })
         .or_else(|| files(subject))?;
-    Some(Gate { opaque: opaque.cloned(), ..fall.gate() })
+    Some(Gate { opaque: opaque.map(str::to_owned), ..fall.gate() })
 }
 
 /// Banister's own files, by any argument of any tool.
@@ -281,7 +281,7 @@ fn wiped(mut path: Names, subject: &Subject<'_>) -> Option<Fall> {
         ["home" | "Users" | "users", user] if !user.starts_with('\0') => Some(Fall::WipeHome),
         ["root"] => Some(Fall::WipeHome),
         [] => Some(Fall::WipeRoot),
-        [name] if SYSTEM.iter().any(|system| crate::path::covers(name, system)) => {
+        [name] if SYSTEM.iter().any(|system| crate::wildcard::covers(name, system)) => {
             Some(Fall::WipeRoot)
         }
         _ if within(&around.home, &path) => Some(Fall::WipeHome),

@@ -10,9 +10,9 @@ use std::sync::{LazyLock, OnceLock};
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::layers::Layer;
-use crate::rule::{Draft, File, Rule, yaml};
-use crate::rules::Origin;
+use crate::layer::Layer;
+use crate::rule::{Draft, File, Origin, Rule};
+use crate::yaml;
 
 /// A set of rules to start with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -160,7 +160,7 @@ impl Pack {
 
     fn manifest(self) -> Result<Manifest, Error> {
         let (name, text) = self.source();
-        let manifest: Manifest = yaml(name, text)?;
+        let manifest: Manifest = yaml::parse(name, text)?;
         if manifest.schema == SCHEMA {
             Ok(manifest)
         } else {

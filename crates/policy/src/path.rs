@@ -5,6 +5,7 @@
 //! no real path has, so that unknown is never mistaken for inside.
 
 use crate::shell::UNKNOWN;
+use crate::wildcard::{MAX_NAME, NameSymbol, covers, fits, is_pattern, overlap, symbols};
 
 /// Where an action happens.
 #[derive(Debug, Clone)]
@@ -222,106 +223,6 @@ pub(crate) fn within(path: &[String], directory: &[String]) -> bool {
         && directory.iter().zip(path).all(|(left, right)| left.eq_ignore_ascii_case(right))
 }
 
-/// Whether a name as a shell pattern can mean a given name. Case is ignored: some file systems do.
-pub(crate) fn covers(pattern: &str, name: &str) -> bool {
-    if !is_pattern(pattern) {
-        return pattern.eq_ignore_ascii_case(name);
-    }
-    if pattern.len() > MAX_NAME {
-        return true;
-    }
-    overlap(&symbols(pattern), &symbols(name))
-}
-
-/// No file has a name of more than 255 bytes. A longer text is a pattern, which may fit anything, or no name at all.
-const MAX_NAME: usize = 512;
-
-/// One place in a pattern of a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Symbol {
-    One(char),
-    AnyOne,
-    AnyRun,
-}
-
-/// Reads a name as a pattern. A class in brackets counts as any one character, which can only widen it.
-fn symbols(pattern: &str) -> Vec<Symbol> {
-    let mut symbols = Vec::new();
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        symbols.push(match c {
-            '*' => Symbol::AnyRun,
-            '?' => Symbol::AnyOne,
-            '[' if chars.as_str().contains(']') => {
-                chars.by_ref().skip(1).find(|c| *c == ']');
-                Symbol::AnyOne
-            }
-            c => Symbol::One(c.to_ascii_lowercase()),
-        });
-    }
-    symbols
-}
-
-/// Whether some name fits both patterns.
-fn overlap(left: &[Symbol], right: &[Symbol]) -> bool {
-    // `reach[j]` says whether the left symbols so far and the first `j` right ones can spell the same text.
-    let mut reach: Vec<bool> = Vec::with_capacity(right.len() + 1);
-    reach.push(true);
-    for symbol in right {
-        reach.push(reach.last() == Some(&true) && *symbol == Symbol::AnyRun);
-    }
-    for l in left {
-        let mut next = vec![reach.first() == Some(&true) && *l == Symbol::AnyRun];
-        for (r, pair) in right.iter().zip(reach.windows(2)) {
-            let (diagonal, over) = match pair {
-                [diagonal, over] => (*diagonal, *over),
-                _ => (false, false),
-            };
-            let before = next.last() == Some(&true);
-            next.push(match (l, r) {
-                (Symbol::AnyRun, _) | (_, Symbol::AnyRun) => diagonal || over || before,
-                (Symbol::One(a), Symbol::One(b)) => diagonal && a == b,
-                _ => diagonal,
-            });
-        }
-        reach = next;
-    }
-    reach.last() == Some(&true)
-}
-
-/// Whether a plain name fits a pattern.
-fn fits(pattern: &[Symbol], name: &str) -> bool {
-    let (mut pattern, mut rest) = (pattern, name.chars());
-    // Where to go on if what follows the last wildcard does not fit: it takes one character more.
-    let mut retry: Option<(&[Symbol], std::str::Chars<'_>)> = None;
-    loop {
-        let mut ahead = rest.clone();
-        let (fits_here, next) = match (pattern.split_first(), ahead.next()) {
-            (Some((Symbol::AnyRun, next)), _) => {
-                retry = Some((next, rest.clone()));
-                pattern = next;
-                continue;
-            }
-            (Some((Symbol::AnyOne, next)), Some(_)) => (true, next),
-            (Some((Symbol::One(wanted), next)), Some(c)) => {
-                (*wanted == c.to_ascii_lowercase(), next)
-            }
-            (None, None) => return true,
-            _ => (false, pattern),
-        };
-        if fits_here {
-            (pattern, rest) = (next, ahead);
-        } else if let Some((after, mut from)) = retry.take()
-            && from.next().is_some()
-        {
-            (pattern, rest) = (after, from.clone());
-            retry = Some((after, from));
-        } else {
-            return false;
-        }
-    }
-}
-
 /// A pattern over paths: `./` is the project, `~/` the home, `/` the root, `**/` anywhere; `**` is any number of names,
 /// `*` and `?` stay within a name.
 #[derive(Debug, Clone)]
@@ -342,7 +243,7 @@ enum Base {
 enum Step {
     /// `**`
     AnyDepth,
-    Name(Vec<Symbol>),
+    Name(Vec<NameSymbol>),
 }
 
 impl Pattern {
@@ -401,7 +302,7 @@ impl Pattern {
             }
             // A shell's leading wildcard does not match a name that starts with a dot.
             let skips_dot =
-                name.starts_with(['*', '?', '[']) && pattern.first() == Some(&Symbol::One('.'));
+                name.starts_with(['*', '?', '[']) && pattern.first() == Some(&NameSymbol::One('.'));
             !skips_dot && (name.len() > MAX_NAME || overlap(pattern, &symbols(name)))
         })
     }
@@ -412,7 +313,7 @@ impl Pattern {
         path: &[String],
         around: &Surroundings,
         deep: bool,
-        fits: impl Fn(&[Symbol], &str) -> bool,
+        fits: impl Fn(&[NameSymbol], &str) -> bool,
     ) -> bool {
         let base: &[String] = match self.base {
             Base::Root => &[],
@@ -441,10 +342,6 @@ impl Pattern {
         }
         reached & (1 << names.len()) != 0
     }
-}
-
-fn is_pattern(name: &str) -> bool {
-    name.contains(['*', '?', '['])
 }
 
 /// The most parts of a word that are looked at. What has more is not surely anywhere.

@@ -6,15 +6,14 @@
 
 mod draft;
 mod flags;
-mod place;
 
 use banister_events::activity::{Decision, Risk};
-pub(crate) use draft::{Draft, Example, ExampleKind, File, yaml};
+pub(crate) use draft::{Draft, Example, ExampleKind, File, Origin};
 use regex::Regex;
 
-use crate::effects::{Effect, Kind};
+use crate::effects::{Effect, EffectKind};
 use crate::host;
-use crate::layers::Layer;
+use crate::layer::Layer;
 use crate::path::{Names, Pattern, Surroundings, is_unknown, pieces};
 use crate::shell::{Direction, FED_FILE, Simple, Word, trusted_program};
 use crate::subject::Subject;
@@ -35,7 +34,7 @@ pub(crate) struct Rule {
     /// How much could go wrong; derived from what is done where the rule does not say.
     pub(crate) risk: Option<Risk>,
     pub(crate) irreversible: Option<bool>,
-    effects: Vec<Kind>,
+    effects: Vec<EffectKind>,
     hosts: Vec<String>,
     tools: Vec<Tool>,
     agents: Vec<String>,
@@ -105,7 +104,10 @@ impl Target<'_, '_> {
             && !self.simple.open_ended
             && self.simple.argv.first().is_none_or(|word| trusted_program(&word.text).is_some())
             && self.effects.iter().all(|effect| {
-                matches!(effect.kind, Kind::Read | Kind::Write | Kind::Delete | Kind::Vcs)
+                matches!(
+                    effect.kind,
+                    EffectKind::Read | EffectKind::Write | EffectKind::Delete | EffectKind::Vcs
+                )
             })
     }
 }
@@ -141,7 +143,8 @@ impl Rule {
     /// Whether an effect is one of the rule's, at one of its hosts.
     fn lists(&self, effect: &Effect, sure: bool) -> bool {
         let kind = self.effects.is_empty() || self.effects.contains(&effect.kind);
-        let speaks = matches!(effect.kind, Kind::Network | Kind::Send) || effect.host.is_some();
+        let speaks =
+            matches!(effect.kind, EffectKind::Network | EffectKind::Send) || effect.host.is_some();
         let host = self.hosts.is_empty()
             || match &effect.host {
                 Some(host) => self.hosts.iter().any(|pattern| host::fits(pattern, host)),
@@ -187,7 +190,7 @@ impl Rule {
     /// Whether the rule lets the shell write files, rather than a tool that shows what it changes.
     pub(crate) fn is_for_redirects(&self) -> bool {
         self.argv.is_empty()
-            && self.effects.contains(&Kind::Write)
+            && self.effects.contains(&EffectKind::Write)
             && self.tools.iter().any(|tool| matches!(tool, Tool::Class(Class::Shell)))
     }
 
@@ -278,7 +281,7 @@ impl Rule {
         let at_home =
             !self.in_project || target.places.iter().all(|place| around.in_project(place));
         let written = |effect: &Effect| {
-            effect.kind == Kind::Write
+            effect.kind == EffectKind::Write
                 && simple.redirects.iter().any(|file| {
                     file.direction == Direction::Write
                         && effect.path.as_deref() == Some(&file.target.shown())

@@ -1,6 +1,4 @@
-//! Rule sets: loading them, layer by layer, and trying the person's rules on their own examples before they count.
-//!
-//! The embedded rules are tried by this crate's tests, not at every start.
+//! Rule sets: compiled, layer by layer, and ready to be asked. Their examples are tried one layer up.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,11 +10,51 @@ use sha2::{Digest, Sha256};
 
 use crate::effects;
 use crate::error::Error;
-use crate::layers::{Layer, Layers, Source};
+use crate::layer::Layer;
 use crate::pack::{Asks, Contents, Pack};
-use crate::rule::{Draft, File, Rule};
+use crate::request::ActionRequest;
+use crate::rule::{File, Origin, Rule};
 use crate::shell::wrappers;
+use crate::subject::Subject;
 use crate::tools::{self, Tools};
+
+/// A rule file that was read by the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// What messages call it: usually its path.
+    pub name: &'a str,
+    /// Its YAML.
+    pub text: &'a str,
+}
+
+/// All rules that count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Layers<'a> {
+    /// The embedded rules to start with.
+    pub pack: Pack,
+    /// The organisation's rules.
+    pub org: Option<Source<'a>>,
+    /// The person's own rules.
+    pub user: Option<Source<'a>>,
+    /// The repository's rules, which can only tighten.
+    pub project: Option<Source<'a>>,
+    /// What the person has granted.
+    pub grants: Option<Source<'a>>,
+}
+
+impl<'a> Layers<'a> {
+    /// The files, in the order in which equal rules are named: the more personal first.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (Layer, Source<'a>)> {
+        [
+            (Layer::Grant, self.grants),
+            (Layer::User, self.user),
+            (Layer::Project, self.project),
+            (Layer::Org, self.org),
+        ]
+        .into_iter()
+        .filter_map(|(layer, source)| Some((layer, source?)))
+    }
+}
 
 /// Rules, ready to decide. Cheap to clone.
 #[derive(Clone)]
@@ -46,13 +84,6 @@ struct Set {
     environment: Vec<String>,
     tools: &'static Tools,
     hash: String,
-}
-
-/// A rule as it was written, and in which file.
-#[derive(Debug)]
-pub(crate) struct Origin {
-    pub(crate) name: String,
-    pub(crate) draft: Draft,
 }
 
 /// What a rule says, for lists of rules.
@@ -85,51 +116,6 @@ pub struct Described<'r> {
 }
 
 impl Rules {
-    /// Loads the pack `default`. The floor always counts.
-    pub fn builtin() -> Result<Self, Error> {
-        Self::load(&Layers::default())
-    }
-
-    /// Loads the pack `default` and the user's rules; `name` is for messages.
-    pub fn with_user(name: &str, yaml: &str) -> Result<Self, Error> {
-        let user = Some(Source { name, text: yaml });
-        Self::load(&Layers { user, ..Layers::default() })
-    }
-
-    /// Loads all layers, and tries the rules of every layer but the pack on their own examples.
-    ///
-    /// The strictest rule wins: deny, ask, allow; nothing matched is ask. An allow lifts an ask only if it names it under
-    /// `lifts` and is at least as narrow. It never lifts a deny, the floor, an opaque reading or an ask of the project, and an ask of
-    /// the organisation only if that is `liftable`.
-    ///
-    /// ```
-    /// use banister_policy::{Layers, Pack, Rules, Source};
-    ///
-    /// let project = Source {
-    ///     name: ".banister.yaml",
-    ///     text: "schema: banister.policy/v1
-    /// rules:
-    ///   - id: migrate
-    ///     decision: allow
-    ///     argv: [[make, migrate]]
-    ///     reason: Nothing can go wrong.
-    /// ",
-    /// };
-    /// let layers = Layers { pack: Pack::Strict, project: Some(project), ..Layers::default() };
-    /// assert_eq!(
-    ///     Rules::load(&layers).unwrap_err().to_string(),
-    ///     ".banister.yaml:4:5: rule `migrate`: the rules of a project can only ask and deny; \
-    ///      move what it allows to your own rules"
-    /// );
-    /// ```
-    pub fn load(layers: &Layers<'_>) -> Result<Self, Error> {
-        let rules = Self::compile(layers)?;
-        match rules.first_failure() {
-            Some(error) => Err(error),
-            None => Ok(rules),
-        }
-    }
-
     /// Loads all layers without trying a rule: for tools that report on every example
     /// ([`try_examples`](Self::try_examples)).
     pub fn compile(layers: &Layers<'_>) -> Result<Self, Error> {
@@ -212,8 +198,15 @@ impl Rules {
         places.iter().filter_map(|at| self.0.get(*at))
     }
 
-    pub(crate) fn tools(&self) -> &Tools {
-        self.0.tools
+    /// Reads an action: its shell text is read here, once for all rules that are asked about it. The tools' names are
+    /// the same in all of them.
+    pub fn read<'a>(&self, request: &ActionRequest<'a>) -> Subject<'a> {
+        Subject::new(self.0.tools, request)
+    }
+
+    /// The first tool of a class, for examples that name the class.
+    pub(crate) fn native_tool(&self, class: &str) -> Option<&str> {
+        self.0.tools.example_name(class)
     }
 
     /// Whether setting a variable changes nothing an allow rule relies on.

@@ -2,7 +2,6 @@ use banister_events::activity::{Decision, Gate};
 use serde_json::json;
 
 use super::*;
-use crate::evaluate::Request;
 use crate::examples::{Tried, action};
 use crate::rule::{Example, ExampleKind};
 
@@ -12,7 +11,7 @@ fn packs() -> impl Iterator<Item = Rules> {
 
 fn evaluate(rules: &Rules, command: &str) -> Gate {
     let action = action("Bash", None, &json!({ "command": command }));
-    crate::evaluate(rules, &Request::example(&action))
+    crate::evaluate(rules, &rules.read(&ActionRequest::example(&action)))
 }
 
 #[test]

@@ -161,6 +161,8 @@ pub fn read(text: &str) -> Reading {
 
 /// Reads a text as a POSIX-like shell would.
 pub fn read_at(text: &str, facts: &Facts<'_>) -> Reading {
+    #[cfg(test)]
+    count_read();
     let mut reader = walk::Reader::new(facts);
     reader.text(text);
     reader.finish()
@@ -168,6 +170,8 @@ pub fn read_at(text: &str, facts: &Facts<'_>) -> Reading {
 
 /// Reads a program with its arguments that no shell has to split.
 pub fn read_argv<'w>(words: impl IntoIterator<Item = &'w str>, facts: &Facts<'_>) -> Reading {
+    #[cfg(test)]
+    count_read();
     let argv: Vec<Word> = words.into_iter().map(Word::literal).collect();
     let mut reader = walk::Reader::new(facts);
     let bytes: usize = argv.iter().map(|word| word.text.len()).sum();
@@ -179,6 +183,17 @@ pub fn read_argv<'w>(words: impl IntoIterator<Item = &'w str>, facts: &Facts<'_>
     }
     reader.take(Simple { argv, ..Simple::default() });
     reader.finish()
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many texts this thread has read.
+    pub(crate) static READS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+fn count_read() {
+    READS.set(READS.get() + 1);
 }
 
 const HIDDEN: &str = "it has characters that do not show";

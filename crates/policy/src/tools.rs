@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::rule::yaml;
+use crate::yaml;
 
 /// The embedded list.
 pub(crate) const TEXT: &str = include_str!("../packs/tools.yaml");
@@ -14,7 +14,7 @@ pub(crate) const NAME: &str = "packs/tools.yaml";
 const SCHEMA: &str = "banister.tools/v1";
 
 static TOOLS: LazyLock<Result<Tools, Error>> = LazyLock::new(|| {
-    let tools: Tools = yaml(NAME, TEXT)?;
+    let tools: Tools = yaml::parse(NAME, TEXT)?;
     if tools.schema == SCHEMA {
         return Ok(tools);
     }

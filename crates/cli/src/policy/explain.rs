@@ -7,13 +7,12 @@ use anyhow::Context;
 use banister_events::activity::{Action, ActionKind, Decision};
 use banister_events::text::one_line;
 use banister_gateway::clock::Clock;
-use banister_gateway::policy::{Asked, effect_line};
-use banister_policy::effects::Effect;
-use banister_policy::{Explained, Explanation};
+use banister_gateway::policy::{PolicyQuestion, effect_line};
+use banister_policy::{Effect, Explained, Explanation};
 use clap::Args;
 use serde_json::json;
 
-use super::sources::{RuleArgs, WhereArgs, book};
+use super::sources::{RuleArgs, WhereArgs, policy_store};
 use crate::failure::{Failure, GOOD};
 use crate::place::quoted;
 
@@ -96,7 +95,7 @@ pub(super) fn run(
     let (cwd, project) = (args.whereabouts.cwd()?, args.whereabouts.project()?);
     let mut own = settings.own.clone();
     own.push(settings.data.clone());
-    let verdict = book(&settings)?.judge(&Asked {
+    let judgement = policy_store(&settings)?.judge(&PolicyQuestion {
         agent: &args.agent,
         session: None,
         action: &action,
@@ -105,7 +104,7 @@ pub(super) fn run(
         own: &own,
         now: Clock::System.now(),
     });
-    let told = verdict.explanation;
+    let told = judgement.explanation;
     if args.json {
         serde_json::to_writer(&mut *out, &told)?;
         writeln!(out)?;

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use banister_events::activity::{Action, Decision};
 use banister_events::text::one_line;
 use banister_gateway::policy::{ORG, PROJECT};
-use banister_policy::{Error, Fault, Layer, Layers, Pack, Request, Rules, Source, Tried, evaluate};
+use banister_policy::{
+    ActionRequest, Error, Fault, Layer, Layers, Pack, Rules, Source, Tried, evaluate,
+};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -272,7 +274,7 @@ fn overruled(
 ) -> Option<(String, &'static str, String)> {
     let mut action = Action::unseen("example", "Bash");
     action.input = Some(json!({ "command": example }));
-    let gate = evaluate(rules, &Request::example(&action));
+    let gate = evaluate(rules, &rules.read(&ActionRequest::example(&action)));
     // Where no rule spoke, the example was no command.
     let spoken = gate.rule.contains('.') && gate.opaque.is_none();
     (spoken && gate.decision > decision)

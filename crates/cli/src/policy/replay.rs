@@ -11,13 +11,13 @@ use banister_events::activity::Decision;
 use banister_events::aep::mapping::Agents;
 use banister_events::event::time_text;
 use banister_events::text::{one_line, shorten};
-use banister_gateway::policy::{Asked, Book, Past};
+use banister_gateway::policy::{PolicyQuestion, PolicyStore, RecordedVerdict};
 use banister_journal::{Archive, Record};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::sources::{RuleArgs, book};
+use super::sources::{RuleArgs, policy_store};
 use crate::failure::GOOD;
 use crate::log::moment::Moment;
 
@@ -91,7 +91,7 @@ impl Tally {
 
 pub(super) fn run(args: &ReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let settings = args.rules.settings()?;
-    let book = if args.shadow { None } else { Some(book(&settings)?) };
+    let store = if args.shadow { None } else { Some(policy_store(&settings)?) };
     let archive = Archive::open(&args.rules.place.journal()?)?;
     let agents = Agents::builtin()?;
     let mut own = settings.own.clone();
@@ -104,10 +104,10 @@ pub(super) fn run(args: &ReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> 
         let Some(last) = chunk.last() else { break };
         position = last.position;
         for record in chunk.iter().filter(|record| record.time >= since) {
-            again(&mut tally, record, &agents, book.as_ref(), &own);
+            again(&mut tally, record, &agents, store.as_ref(), &own);
         }
     }
-    let hash = book.map(|book| book.standing().hash);
+    let hash = store.map(|store| store.standing().hash);
     if args.json {
         writeln!(out, "{}", as_json(&tally, since, hash.as_deref()))?;
     } else {
@@ -121,24 +121,24 @@ fn again(
     tally: &mut Tally,
     record: &Record,
     agents: &Agents,
-    book: Option<&Book>,
+    store: Option<&PolicyStore>,
     own: &[std::path::PathBuf],
 ) {
-    let Some(then) = Past::verdict(record) else { return };
+    let Some(then) = RecordedVerdict::gated(record) else { return };
     tally.actions += 1;
-    let Some(past) = Past::of(agents, record) else {
+    let Some(past) = RecordedVerdict::of(agents, record) else {
         tally.unknown += 1;
         return;
     };
     let old = (then.gate.decision, then.gate.rule);
-    let new = match book {
+    let new = match store {
         None => match then.provenance.shadow {
             Some(shadow) => (shadow.decision, shadow.rule),
             None => old.clone(),
         },
-        Some(book) => {
-            let gate = book
-                .judge(&Asked {
+        Some(store) => {
+            let gate = store
+                .judge(&PolicyQuestion {
                     agent: &past.agent,
                     session: None,
                     action: &past.action,

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::Kind;
+use super::EffectKind;
 use crate::error::Error;
-use crate::rule::yaml;
+use crate::yaml;
 
 const SCHEMA: &str = "banister.effects/v1";
 
@@ -48,9 +48,9 @@ struct Named {
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own in the table")]
 struct Draft {
     #[serde(default)]
-    does: Vec<Kind>,
+    does: Vec<EffectKind>,
     #[serde(default)]
-    bare: Vec<Kind>,
+    bare: Vec<EffectKind>,
     #[serde(default)]
     operands: String,
     #[serde(default)]
@@ -80,9 +80,9 @@ struct Draft {
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own in the table")]
 pub(super) struct Entry {
     /// What it does whatever its words are.
-    pub(super) does: Vec<Kind>,
+    pub(super) does: Vec<EffectKind>,
     /// What it does without operands.
-    pub(super) bare: Vec<Kind>,
+    pub(super) bare: Vec<EffectKind>,
     /// The roles of its operands; one may repeat.
     pub(super) operands: Vec<(Role, bool)>,
     pub(super) options: HashMap<String, Role>,
@@ -113,19 +113,19 @@ pub(super) enum Role {
     /// An option without a value.
     Flag,
     /// A path to which something happens.
-    Path(Kind),
+    Path(EffectKind),
     /// `@file` is read, whatever it is something happens.
-    File(Kind),
+    File(EffectKind),
     /// A URL that is spoken to.
-    Url(Kind),
+    Url(EffectKind),
     /// A value that makes something happen, whatever it is.
-    Does(Kind),
+    Does(EffectKind),
     /// An option without a value that makes something happen.
-    Adds(Kind),
+    Adds(EffectKind),
     /// An option without a value that makes the program write what it reads.
     InPlace,
     /// A path here or at a host.
-    Remote(Kind),
+    Remote(EffectKind),
     /// A name in a repository that may hold a path, such as `HEAD:file`.
     Reference,
     /// A filter of `jq` or `yq`.
@@ -141,7 +141,7 @@ pub(super) enum Role {
 impl Role {
     fn parse(text: &str) -> Option<Self> {
         let kind = |name: &str| {
-            serde_json::from_value::<Kind>(serde_json::Value::String(name.to_owned())).ok()
+            serde_json::from_value::<EffectKind>(serde_json::Value::String(name.to_owned())).ok()
         };
         Some(match text {
             "data" => Self::Data,
@@ -152,7 +152,7 @@ impl Role {
             "sed" => Self::Sed,
             "sql" => Self::Sql,
             "in-place" => Self::InPlace,
-            "url" => Self::Url(Kind::Network),
+            "url" => Self::Url(EffectKind::Network),
             "read" | "write" | "delete" => Self::Path(kind(text)?),
             _ => match text.split_once('-') {
                 Some(("file", rest)) => Self::File(kind(rest)?),
@@ -182,7 +182,7 @@ impl Entry {
 
     /// Whether some option makes the program do more than read.
     pub(super) fn has_options_that_change(&self) -> bool {
-        let only_reads = |role: &Role| matches!(role, Role::Path(Kind::Read));
+        let only_reads = |role: &Role| matches!(role, Role::Path(EffectKind::Read));
         self.strict || self.options.values().any(|role| role.matters() && !only_reads(role))
     }
 }
@@ -191,7 +191,7 @@ impl Table {
     fn load() -> Result<Self, Error> {
         let mut programs = HashMap::new();
         for (name, text) in TEXTS {
-            let file: File = yaml(name, text)?;
+            let file: File = yaml::parse(name, text)?;
             let invalid = |message: String| Error::embedded(name, message);
             if file.schema != SCHEMA {
                 return Err(invalid(format!("the schema is not {SCHEMA}")));

@@ -4,25 +4,28 @@
 //! line and column: a rule that means less than its author thinks is worse than none.
 
 use banister_events::activity::{Decision, Risk};
-use banister_events::text::nearest;
 use regex::RegexBuilder;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy, Spanned};
+use serde_saphyr::Spanned;
 
-use super::place::{self, Place as At};
 use super::{Element, Rule, Tool};
-use crate::effects::Kind;
-use crate::error::{Error, Fault};
-use crate::layers::Layer;
+use crate::effects::EffectKind;
+use crate::error::Error;
+use crate::layer::Layer;
 use crate::path::Pattern;
 use crate::tools::Class;
+use crate::yaml::{fault, parse, position};
 
-/// The longest rule file that is read, in bytes.
-const MAX_FILE: usize = 1024 * 1024;
 /// The most rules in a file.
 const MAX_RULES: usize = 5_000;
 const SCHEMA: &str = "banister.policy/v1";
+
+/// A rule as it was written, and in which file.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) name: String,
+    pub(crate) draft: Draft,
+}
 
 /// A rule file.
 #[derive(Debug, Deserialize)]
@@ -54,9 +57,9 @@ pub(crate) struct Draft {
     #[serde(default)]
     server: Vec<String>,
     #[serde(default)]
-    argv: Vec<Vec<Place>>,
+    argv: Vec<Vec<PrefixWord>>,
     #[serde(default)]
-    except: Vec<Vec<Place>>,
+    except: Vec<Vec<PrefixWord>>,
     #[serde(default)]
     exact: bool,
     only_flags: Option<Vec<String>>,
@@ -73,7 +76,7 @@ pub(crate) struct Draft {
     #[serde(default)]
     not_path: Vec<Spanned<String>>,
     #[serde(default)]
-    effect: Vec<Kind>,
+    effect: Vec<EffectKind>,
     #[serde(default)]
     host: Vec<String>,
     reason: String,
@@ -87,10 +90,10 @@ pub(crate) struct Draft {
     pub(crate) not_matching: Vec<Spanned<Example>>,
 }
 
-/// One place in a prefix: a word, one of several words, or a pattern for the whole word.
+/// One element of a prefix: a word, one of several words, or a pattern for the whole word.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Place {
+enum PrefixWord {
     Word(String),
     Words(Vec<String>),
     Regex { regex: String },
@@ -128,66 +131,10 @@ impl std::fmt::Display for Example {
     }
 }
 
-/// Reads YAML the strict way.
-pub(crate) fn yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Error> {
-    if text.len() > MAX_FILE {
-        return Err(Error::TooLong { name: name.to_owned(), length: text.len(), limit: MAX_FILE });
-    }
-    let options = serde_saphyr::options! {
-        strict_booleans: true,
-        duplicate_keys: DuplicateKeyPolicy::Error,
-        merge_keys: MergeKeyPolicy::Error,
-        with_snippet: false,
-    };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let at = error.location().unwrap_or(Location::UNKNOWN);
-        let meant = |wrong: &str, known: &[&'static str]| {
-            nearest(wrong, known.iter().copied()).map(|name| format!("did you mean `{name}`?"))
-        };
-        let (message, remedy) = match error.without_snippet() {
-            serde_saphyr::Error::SerdeUnknownField { field, expected, .. } => {
-                (format!("unknown key `{field}`"), meant(field, expected))
-            }
-            serde_saphyr::Error::SerdeUnknownVariant { variant, expected, .. } => {
-                let known: Vec<String> = expected.iter().map(|name| format!("`{name}`")).collect();
-                let known = format!("known are {}", known.join(", "));
-                let remedy = meant(variant, expected).unwrap_or(known);
-                (format!("`{variant}` is not known here"), Some(remedy))
-            }
-            serde_saphyr::Error::SerdeMissingField { field, .. } => {
-                (format!("the key `{field}` is missing"), None)
-            }
-            serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
-                let remedy = "leave one of them out".to_owned();
-                (format!("the key `{key}` is given twice"), Some(remedy))
-            }
-            other => (other.to_string(), None),
-        };
-        fault(name, at.into(), place::rule(text, at.line()), message, remedy)
-    })
-}
-
-fn fault(
-    name: &str,
-    at: At,
-    rule: Option<String>,
-    message: impl Into<String>,
-    remedy: Option<String>,
-) -> Error {
-    Error::Invalid(Box::new(Fault {
-        name: name.to_owned(),
-        line: at.line,
-        column: at.column,
-        rule,
-        message: message.into(),
-        remedy,
-    }))
-}
-
 impl File {
     /// Reads a rule file. Its rules are not yet tried.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        let file: Self = yaml(name, text)?;
+        let file: Self = parse(name, text)?;
         if file.schema.value != SCHEMA {
             let message = format!("the schema `{}` is not known", file.schema.value);
             let remedy = Some(format!("write `{SCHEMA}`"));
@@ -195,7 +142,7 @@ impl File {
         }
         if file.rules.len() > MAX_RULES {
             let message = format!("there are more than {MAX_RULES} rules");
-            return Err(fault(name, place::top(text, "rules"), None, message, None));
+            return Err(fault(name, position::top(text, "rules"), None, message, None));
         }
         let mut seen = std::collections::BTreeSet::new();
         for rule in &file.rules {
@@ -213,7 +160,13 @@ impl File {
         if layer == Layer::Project && !self.environment.is_empty() {
             let message = "the rules of a project cannot let variables be set";
             let remedy = "move the list to your own rules".to_owned();
-            return Err(fault(name, place::top(text, "environment"), None, message, Some(remedy)));
+            return Err(fault(
+                name,
+                position::top(text, "environment"),
+                None,
+                message,
+                Some(remedy),
+            ));
         }
         for draft in &self.rules {
             if let Some((key, message, remedy)) = draft.overreach(layer) {
@@ -236,7 +189,7 @@ impl Draft {
         message: impl Into<String>,
         remedy: Option<String>,
     ) -> Error {
-        let at = place::key(text, self.id.referenced.into(), key);
+        let at = position::key(text, self.id.referenced.into(), key);
         fault(name, at, Some(self.id.value.clone()), message, remedy)
     }
 
@@ -299,10 +252,10 @@ impl Draft {
                 })
                 .collect::<Result<Vec<_>, _>>()
         };
-        let prefixes = |key: &str, prefixes: &[Vec<Place>]| {
+        let prefixes = |key: &str, prefixes: &[Vec<PrefixWord>]| {
             prefixes
                 .iter()
-                .map(|prefix| prefix.iter().map(Place::compile).collect())
+                .map(|prefix| prefix.iter().map(PrefixWord::compile).collect())
                 .collect::<Result<Vec<Vec<Element>>, String>>()
                 .map_err(|message| self.fault(name, text, key, message, None))
         };
@@ -409,7 +362,7 @@ impl Draft {
                 "add `effect`, such as `effect: [network]`",
             ));
         }
-        if allows && self.effect.contains(&Kind::Unknown) {
+        if allows && self.effect.contains(&EffectKind::Unknown) {
             return Some((
                 "effect",
                 "what is not known cannot be allowed by its effect",
@@ -512,7 +465,7 @@ pub(crate) enum ExampleKind {
     Tool,
 }
 
-impl Place {
+impl PrefixWord {
     fn compile(&self) -> Result<Element, String> {
         match self {
             Self::Word(word) => Ok(Element::Words(vec![word.clone()])),

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::rule::yaml;
+use crate::yaml;
 
 /// The embedded table.
 pub(crate) const TEXT: &str = include_str!("../../packs/wrappers.yaml");
@@ -107,7 +107,7 @@ pub(super) enum Meaning<'w> {
 
 impl Table {
     fn load() -> Result<Self, Error> {
-        let file: File = yaml(NAME, TEXT)?;
+        let file: File = yaml::parse(NAME, TEXT)?;
         if file.schema != SCHEMA {
             return Err(Error::embedded(NAME, format!("the schema is not {SCHEMA}")));
         }
@@ -155,7 +155,7 @@ impl Table {
     /// Whether programs may look at a variable that the shell has only set.
     pub(crate) fn is_influential(&self, variable: &str) -> bool {
         self.influential.iter().any(|pattern| {
-            crate::path::covers(pattern, variable) && {
+            crate::wildcard::covers(pattern, variable) && {
                 // Case counts here, unlike in names of files.
                 let plain: String = pattern.chars().filter(|c| !"*?".contains(*c)).collect();
                 variable.contains(&plain)
