@@ -184,10 +184,7 @@ impl Gateway {
             Err(finding) => return self.unreadable(incoming, now, finding).await,
         };
         let findings = check(incoming, &read);
-        let gated = match read.mapped.gated {
-            true => Some(self.gate(incoming, &read).await),
-            false => None,
-        };
+        let gated = if read.mapped.gated { Some(self.gate(incoming, &read).await) } else { None };
         let gate = gated.as_ref().map(|gated| gated.gate.clone());
         let ask = match &gate {
             Some(gate) if gate.decision == Decision::Ask => {

@@ -10,10 +10,10 @@ mod table;
 
 use banister_events::activity::Risk;
 use serde::{Deserialize, Serialize};
-use table::{Entry, Role};
+use table::{EffectEntry, WordRole};
 pub(crate) use table::{TEXTS, table};
 
-use crate::path::{Names, Surroundings};
+use crate::path::{PathNames, Surroundings};
 use crate::shell::{Direction, FED_FILE, Simple, Word, program, trusted_program};
 
 /// A kind of effect.
@@ -98,7 +98,7 @@ pub struct Effect {
     pub why: Option<String>,
     /// The path, from every directory the command may run in.
     #[serde(skip)]
-    pub(crate) names: Vec<Names>,
+    pub(crate) names: Vec<PathNames>,
 }
 
 impl Effect {
@@ -111,7 +111,7 @@ impl Effect {
     }
 
     /// An effect on a path of a file tool.
-    pub(crate) fn on(kind: EffectKind, names: &Names) -> Self {
+    pub(crate) fn on(kind: EffectKind, names: &PathNames) -> Self {
         let path = Some(format!("/{}", names.join("/")).replace('\0', "…"));
         Self { path, names: vec![names.clone()], ..Self::of(kind) }
     }
@@ -139,8 +139,9 @@ impl Effect {
 }
 
 /// What one command does.
-pub(crate) fn of(simple: &Simple, places: &[Names], around: &Surroundings) -> Vec<Effect> {
-    let mut found = Found { effects: Vec::new(), places, around, replaced: false, in_place: false };
+pub(crate) fn of(simple: &Simple, places: &[PathNames], around: &Surroundings) -> Vec<Effect> {
+    let mut found =
+        FoundEffects { effects: Vec::new(), places, around, replaced: false, in_place: false };
     for redirect in &simple.redirects {
         let kind = match redirect.direction {
             Direction::Read => EffectKind::Read,
@@ -156,9 +157,9 @@ pub(crate) fn of(simple: &Simple, places: &[Names], around: &Surroundings) -> Ve
     found.effects
 }
 
-struct Found<'s> {
+struct FoundEffects<'s> {
     effects: Vec<Effect>,
-    places: &'s [Names],
+    places: &'s [PathNames],
     around: &'s Surroundings,
     /// Whether an option stands for the first operand.
     replaced: bool,
@@ -181,7 +182,7 @@ fn is_sink(path: &str) -> bool {
     ) || path == FED_FILE
 }
 
-impl Found<'_> {
+impl FoundEffects<'_> {
     fn push(&mut self, effect: Effect) {
         if self.effects.len() < 512 {
             self.effects.push(effect);
@@ -208,7 +209,7 @@ impl Found<'_> {
             }
             return;
         }
-        let mut names: Vec<Names> =
+        let mut names: Vec<PathNames> =
             self.places.iter().map(|place| self.around.resolve(text, place)).collect();
         names.dedup();
         self.push(Effect { path: Some(text.replace('\0', "…")), names, ..Effect::of(kind) });
@@ -241,7 +242,7 @@ impl Found<'_> {
     }
 
     /// Gives every word its role.
-    fn words(&mut self, simple: &Simple, entry: &'static Entry) {
+    fn words(&mut self, simple: &Simple, entry: &'static EffectEntry) {
         let mut entry = entry;
         let mut entries = vec![entry];
         for kind in &entry.does {
@@ -309,7 +310,7 @@ impl Found<'_> {
     fn option<'w>(
         &mut self,
         text: &'w str,
-        entries: &[&'static Entry],
+        entries: &[&'static EffectEntry],
         next: &mut dyn FnMut() -> Option<&'w Word>,
     ) {
         let (name, value) = match text.split_once('=') {
@@ -378,7 +379,7 @@ impl Found<'_> {
         }
     }
 
-    fn operands(&mut self, simple: &Simple, operands: &[&Word], entry: &'static Entry) {
+    fn operands(&mut self, simple: &Simple, operands: &[&Word], entry: &'static EffectEntry) {
         let roles = entry.operands.as_slice();
         let roles = roles.get(usize::from(self.replaced && roles.len() > 1)..).unwrap_or_default();
         let starred = roles.iter().position(|(_, many)| *many);
@@ -421,11 +422,11 @@ impl Found<'_> {
         }
     }
 
-    fn role(&mut self, role: Role, text: &str) {
+    fn role(&mut self, role: WordRole, text: &str) {
         match role {
-            Role::Data | Role::Flag => {}
-            Role::InPlace => self.in_place = true,
-            Role::Path(kind) => {
+            WordRole::Data | WordRole::Flag => {}
+            WordRole::InPlace => self.in_place = true,
+            WordRole::Path(kind) => {
                 self.path_text(kind, text);
                 if self.in_place && kind == EffectKind::Read {
                     self.path_text(EffectKind::Write, text);
@@ -435,22 +436,22 @@ impl Found<'_> {
                     self.path_text(EffectKind::Read, list);
                 }
             }
-            Role::File(kind) => {
+            WordRole::File(kind) => {
                 // `@file` reads a file, anything else is data.
                 if let Some(file) = text.strip_prefix('@') {
                     self.path_text(EffectKind::Read, file);
                 }
                 self.push(Effect::of(kind));
             }
-            Role::Url(kind) => self.url(kind, text),
-            Role::Does(kind) | Role::Adds(kind) => self.push(Effect::of(kind)),
-            Role::Remote(kind) => self.remote(kind, text),
-            Role::Reference => {
+            WordRole::Url(kind) => self.url(kind, text),
+            WordRole::Does(kind) | WordRole::Adds(kind) => self.push(Effect::of(kind)),
+            WordRole::Remote(kind) => self.remote(kind, text),
+            WordRole::Reference => {
                 for piece in crate::path::pieces(text) {
                     self.path_text(EffectKind::Read, piece);
                 }
             }
-            Role::Filter => {
+            WordRole::Filter => {
                 if ["env", "ENV", "load", "input_filename", "\0"]
                     .iter()
                     .any(|mark| text.contains(mark))
@@ -461,9 +462,9 @@ impl Found<'_> {
                     ));
                 }
             }
-            Role::Awk => scripts::awk(text, self),
-            Role::Sed => scripts::sed(text, self),
-            Role::Sql => scripts::sql(text, self),
+            WordRole::Awk => scripts::awk(text, self),
+            WordRole::Sed => scripts::sed(text, self),
+            WordRole::Sql => scripts::sql(text, self),
         }
     }
 

@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::evaluate::{matches_alone, matches_any};
 use crate::layer::Layer;
 use crate::request::ActionRequest;
-use crate::rule::{Draft, Example, ExampleKind, Origin, Rule};
-use crate::rules::{Layers, Rules, Source};
+use crate::rule::{ExampleKind, PolicyRule, RuleDraft, RuleExample, RuleOrigin};
+use crate::rules::{Layers, RuleSource, Rules};
 
 /// A rule, tried on one of its examples.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Rules {
 
     /// Loads the pack `default` and the user's rules; `name` is for messages.
     pub fn with_user(name: &str, yaml: &str) -> Result<Self, Error> {
-        let user = Some(Source { name, text: yaml });
+        let user = Some(RuleSource { name, text: yaml });
         Self::load(&Layers { user, ..Layers::default() })
     }
 
@@ -57,9 +57,9 @@ impl Rules {
     /// the organisation only if that is `liftable`.
     ///
     /// ```
-    /// use banister_policy::{Layers, Pack, Rules, Source};
+    /// use banister_policy::{Layers, Pack, RuleSource, Rules};
     ///
-    /// let project = Source {
+    /// let project = RuleSource {
     ///     name: ".banister.yaml",
     ///     text: "schema: banister.policy/v1
     /// rules:
@@ -105,8 +105,12 @@ impl Rules {
             })
     }
 
-    fn tried<'r>(&'r self, rule: &'r Rule, origin: &'r Origin) -> impl Iterator<Item = Tried> {
-        let Origin { name, draft } = origin;
+    fn tried<'r>(
+        &'r self,
+        rule: &'r PolicyRule,
+        origin: &'r RuleOrigin,
+    ) -> impl Iterator<Item = Tried> {
+        let RuleOrigin { name, draft } = origin;
         let matching = draft.matching.iter().map(|example| (example, true));
         let not_matching = draft.not_matching.iter().map(|example| (example, false));
         matching.chain(not_matching).map(move |(example, should_match)| Tried {
@@ -121,9 +125,9 @@ impl Rules {
     }
 
     /// Tries a rule on an example.
-    fn example_matches(&self, rule: &Rule, draft: &Draft, example: &Example) -> bool {
+    fn example_matches(&self, rule: &PolicyRule, draft: &RuleDraft, example: &RuleExample) -> bool {
         let (action, agent) = match example {
-            Example::Text(text) => {
+            RuleExample::Text(text) => {
                 let (tool, kind) = draft.example_tool();
                 let action = match kind {
                     ExampleKind::Command => action("Bash", None, &json!({ "command": text })),
@@ -134,7 +138,7 @@ impl Rules {
                 };
                 (action, None)
             }
-            Example::Call { tool, path, command, server, agent } => {
+            RuleExample::Call { tool, path, command, server, agent } => {
                 let mut input = serde_json::Map::new();
                 for (key, value) in [("file_path", path), ("command", command)] {
                     if let Some(value) = value {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::effects::Effect;
 use crate::evaluate::verdict;
 use crate::rules::Rules;
-use crate::shell::{Direction, Input, Simple};
+use crate::shell::{CommandInput, Direction, Simple};
 use crate::subject::Subject;
 
 /// The schema of an explanation.
@@ -145,9 +145,9 @@ fn explained(simple: &Simple, effects: Vec<Effect>, gates: &[Gate]) -> Explained
             .map(|file| Redirected { direction: file.direction, target: file.target.shown() })
             .collect(),
         input: match &simple.input {
-            Input::Inherited => None,
-            Input::Pipe => Some("pipe".to_owned()),
-            Input::Text(text) => Some(text.to_string()),
+            CommandInput::Inherited => None,
+            CommandInput::Pipe => Some("pipe".to_owned()),
+            CommandInput::Text(text) => Some(text.to_string()),
         },
         directories: simple
             .directories

@@ -37,12 +37,12 @@ mod wildcard;
 mod yaml;
 
 pub use effects::{Effect, EffectKind};
-pub use error::{Error, Fault};
+pub use error::{Error, RuleFault};
 pub use evaluate::evaluate;
 pub use examples::Tried;
 pub use explain::{Explained, Explanation, explain};
 pub use layer::Layer;
 pub use pack::{Pack, UnknownPack};
 pub use request::ActionRequest;
-pub use rules::{Described, Layers, Rules, Source};
+pub use rules::{Described, Layers, RuleSource, Rules};
 pub use subject::Subject;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::path::{Names, is_unknown, pieces};
+use crate::path::{PathNames, is_unknown, pieces};
 use crate::shell::Word;
 use crate::subject::Subject;
 
@@ -17,8 +17,8 @@ impl Subject<'_> {
         if self.overfull {
             return None;
         }
-        let mut named: BTreeSet<Names> = BTreeSet::new();
-        let mut add = |path: &Names| {
+        let mut named: BTreeSet<PathNames> = BTreeSet::new();
+        let mut add = |path: &PathNames| {
             if !is_unknown(path) && !path.is_empty() {
                 named.insert(path.clone());
             }
@@ -31,7 +31,7 @@ impl Subject<'_> {
         }
         for (at, simple) in self.reading.commands.iter().enumerate() {
             for directory in self.places(at) {
-                let resolve = |word: &Word| -> Vec<Names> {
+                let resolve = |word: &Word| -> Vec<PathNames> {
                     pieces(&word.text).map(|piece| self.around.resolve(piece, directory)).collect()
                 };
                 let all =
@@ -41,7 +41,7 @@ impl Subject<'_> {
                 }
             }
         }
-        let absolute = |names: Names| PathBuf::from(format!("/{}", names.join("/")));
+        let absolute = |names: PathNames| PathBuf::from(format!("/{}", names.join("/")));
         Some(named.into_iter().map(absolute).collect())
     }
 }

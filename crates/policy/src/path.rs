@@ -11,16 +11,16 @@ use crate::wildcard::{MAX_NAME, NameSymbol, covers, fits, is_pattern, overlap, s
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
     /// The project: what an agent is free to work on.
-    pub(crate) project: Names,
-    pub(crate) home: Names,
+    pub(crate) project: PathNames,
+    pub(crate) home: PathNames,
     /// Banister's own files and directories.
-    pub(crate) own: Vec<Names>,
+    pub(crate) own: Vec<PathNames>,
     /// Links that are known: a path, and what it points to.
-    links: Vec<(Names, Names)>,
+    links: Vec<(PathNames, PathNames)>,
 }
 
 /// The names of a path, from the root.
-pub(crate) type Names = Vec<String>;
+pub(crate) type PathNames = Vec<String>;
 
 /// The most names of one path that are looked at.
 const MAX_NAMES: usize = 16;
@@ -44,7 +44,7 @@ impl Surroundings {
     }
 
     /// The directory an action starts in, as far as it is known.
-    pub(crate) fn start(cwd: Option<&str>) -> Names {
+    pub(crate) fn start(cwd: Option<&str>) -> PathNames {
         absolute(cwd).unwrap_or_else(|| UNKNOWN_DIRECTORY.map(String::from).to_vec())
     }
 
@@ -61,8 +61,8 @@ impl Surroundings {
     }
 
     /// The other names of a path, through the links that are known.
-    fn others(&self, path: &[String]) -> Vec<Names> {
-        let mut found: Vec<Names> = Vec::new();
+    fn others(&self, path: &[String]) -> Vec<PathNames> {
+        let mut found: Vec<PathNames> = Vec::new();
         if self.links.is_empty() {
             return found;
         }
@@ -72,7 +72,7 @@ impl Surroundings {
             for (from, to) in &self.links {
                 if within(&current, from) {
                     let rest = current.get(from.len()..).unwrap_or_default();
-                    let other: Names = to.iter().chain(rest).cloned().collect();
+                    let other: PathNames = to.iter().chain(rest).cloned().collect();
                     if !found.contains(&other) && found.len() < MAX_NAMES {
                         found.push(other);
                     }
@@ -119,7 +119,7 @@ impl Surroundings {
     }
 
     /// Resolves a word against a directory.
-    pub(crate) fn resolve(&self, word: &str, directory: &[String]) -> Names {
+    pub(crate) fn resolve(&self, word: &str, directory: &[String]) -> PathNames {
         let word = word.strip_prefix("file://").unwrap_or(word);
         let below_home = ["${HOME}", "$HOME", "~"].iter().find_map(|home| {
             let rest = word.strip_prefix(home)?;
@@ -140,7 +140,7 @@ impl Surroundings {
     }
 
     /// Joins as the system does: `..` behind a link is the directory above what it points to.
-    fn join_by_links(&self, base: &[String], rest: &str) -> Names {
+    fn join_by_links(&self, base: &[String], rest: &str) -> PathNames {
         let mut names = base.to_vec();
         for name in rest.split('/') {
             if name == ".." {
@@ -185,18 +185,18 @@ impl Surroundings {
     }
 
     /// A path with its other names.
-    pub(crate) fn all_names(&self, path: Names) -> Vec<Names> {
+    pub(crate) fn all_names(&self, path: PathNames) -> Vec<PathNames> {
         let mut all = self.others(&path);
         all.insert(0, path);
         all
     }
 }
 
-fn absolute(path: Option<&str>) -> Option<Names> {
+fn absolute(path: Option<&str>) -> Option<PathNames> {
     path.filter(|path| path.starts_with('/')).map(|path| join(&[], path))
 }
 
-fn join(base: &[String], rest: &str) -> Names {
+fn join(base: &[String], rest: &str) -> PathNames {
     let mut names = base.to_vec();
     for name in rest.split('/') {
         match name {
@@ -226,9 +226,9 @@ pub(crate) fn within(path: &[String], directory: &[String]) -> bool {
 /// A pattern over paths: `./` is the project, `~/` the home, `/` the root, `**/` anywhere; `**` is any number of names,
 /// `*` and `?` stay within a name.
 #[derive(Debug, Clone)]
-pub(crate) struct Pattern {
+pub(crate) struct PathPattern {
     base: Base,
-    steps: Vec<Step>,
+    steps: Vec<PatternStep>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -240,13 +240,13 @@ enum Base {
 
 /// One step down in a pattern.
 #[derive(Debug, Clone)]
-enum Step {
+enum PatternStep {
     /// `**`
     AnyDepth,
     Name(Vec<NameSymbol>),
 }
 
-impl Pattern {
+impl PathPattern {
     /// Reads a pattern; `None` if it does not say where it starts.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (base, rest) = if let Some(rest) = text.strip_prefix("./") {
@@ -265,10 +265,10 @@ impl Pattern {
             .filter(|name| !name.is_empty())
             .map(|name| match name {
                 "." | ".." => None,
-                "**" => Some(Step::AnyDepth),
-                name => Some(Step::Name(symbols(name))),
+                "**" => Some(PatternStep::AnyDepth),
+                name => Some(PatternStep::Name(symbols(name))),
             })
-            .collect::<Option<Vec<Step>>>()?;
+            .collect::<Option<Vec<PatternStep>>>()?;
         Some(Self { base, steps })
     }
 
@@ -332,8 +332,8 @@ impl Pattern {
         let mut reached: u128 = 1;
         for step in &self.steps {
             reached = match step {
-                Step::AnyDepth => reached.wrapping_neg() | reached,
-                Step::Name(pattern) => names
+                PatternStep::AnyDepth => reached.wrapping_neg() | reached,
+                PatternStep::Name(pattern) => names
                     .iter()
                     .enumerate()
                     .filter(|(at, name)| reached & (1 << at) != 0 && fits(pattern, name))

@@ -11,16 +11,16 @@ use sha2::{Digest, Sha256};
 use crate::effects;
 use crate::error::Error;
 use crate::layer::Layer;
-use crate::pack::{Asks, Contents, Pack};
+use crate::pack::{AskHandling, Contents, Pack};
 use crate::request::ActionRequest;
-use crate::rule::{File, Origin, Rule};
+use crate::rule::{PolicyRule, RuleDocument, RuleOrigin};
 use crate::shell::wrappers;
 use crate::subject::Subject;
 use crate::tools::{self, Tools};
 
 /// A rule file that was read by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Source<'a> {
+pub struct RuleSource<'a> {
     /// What messages call it: usually its path.
     pub name: &'a str,
     /// Its YAML.
@@ -33,18 +33,18 @@ pub struct Layers<'a> {
     /// The embedded rules to start with.
     pub pack: Pack,
     /// The organisation's rules.
-    pub org: Option<Source<'a>>,
+    pub org: Option<RuleSource<'a>>,
     /// The person's own rules.
-    pub user: Option<Source<'a>>,
+    pub user: Option<RuleSource<'a>>,
     /// The repository's rules, which can only tighten.
-    pub project: Option<Source<'a>>,
+    pub project: Option<RuleSource<'a>>,
     /// What the person has granted.
-    pub grants: Option<Source<'a>>,
+    pub grants: Option<RuleSource<'a>>,
 }
 
 impl<'a> Layers<'a> {
     /// The files, in the order in which equal rules are named: the more personal first.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (Layer, Source<'a>)> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = (Layer, RuleSource<'a>)> {
         [
             (Layer::Grant, self.grants),
             (Layer::User, self.user),
@@ -58,7 +58,7 @@ impl<'a> Layers<'a> {
 
 /// Rules, ready to decide. Cheap to clone.
 #[derive(Clone)]
-pub struct Rules(Arc<Set>);
+pub struct Rules(Arc<CompiledRules>);
 
 impl fmt::Debug for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,11 +70,11 @@ impl fmt::Debug for Rules {
     }
 }
 
-struct Set {
+struct CompiledRules {
     /// The rules of every layer but the pack.
-    rules: Vec<Rule>,
+    rules: Vec<PolicyRule>,
     /// Where each of them comes from, in the same order.
-    origins: Vec<Origin>,
+    origins: Vec<RuleOrigin>,
     pack: Pack,
     contents: &'static Contents,
     /// The rules that can speak about a program, by its name, and those that can speak about any. A place counts on from
@@ -121,7 +121,7 @@ impl Rules {
     pub fn compile(layers: &Layers<'_>) -> Result<Self, Error> {
         wrappers::table()?;
         effects::table()?;
-        let mut set = Set {
+        let mut set = CompiledRules {
             rules: Vec::new(),
             origins: Vec::new(),
             pack: layers.pack,
@@ -132,12 +132,12 @@ impl Rules {
             tools: Tools::load()?,
             hash: hash(layers),
         };
-        for (layer, Source { name, text }) in layers.files() {
-            let file = File::parse(name, text)?;
+        for (layer, RuleSource { name, text }) in layers.files() {
+            let file = RuleDocument::parse(name, text)?;
             file.check(layer, name, text)?;
             for draft in file.rules {
                 set.rules.push(draft.compile(name, text, layer)?);
-                set.origins.push(Origin { name: name.to_owned(), draft });
+                set.origins.push(RuleOrigin { name: name.to_owned(), draft });
             }
             set.environment.extend(file.environment);
         }
@@ -158,12 +158,12 @@ impl Rules {
 
     /// Whether nobody is there to be asked, so that an ask is a deny.
     pub fn denies_asks(&self) -> bool {
-        self.0.contents.asks == Asks::Deny
+        self.0.contents.asks == AskHandling::Deny
     }
 
     /// Every rule, the more personal layers first.
     pub fn describe(&self) -> impl Iterator<Item = Described<'_>> {
-        self.with_origins().map(|(rule, Origin { name, draft })| Described {
+        self.with_origins().map(|(rule, RuleOrigin { name, draft })| Described {
             id: &rule.id,
             layer: rule.layer,
             decision: rule.decision,
@@ -183,17 +183,17 @@ impl Rules {
         })
     }
 
-    pub(crate) fn rules(&self) -> impl Iterator<Item = &Rule> {
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &PolicyRule> {
         self.0.iter()
     }
 
-    pub(crate) fn with_origins(&self) -> impl Iterator<Item = (&Rule, &Origin)> {
+    pub(crate) fn with_origins(&self) -> impl Iterator<Item = (&PolicyRule, &RuleOrigin)> {
         let set = &self.0;
         set.iter().zip(set.origins.iter().chain(&set.contents.origins))
     }
 
     /// The rules that can speak about a program, in their order.
-    pub(crate) fn about(&self, program: &str) -> impl Iterator<Item = &Rule> {
+    pub(crate) fn about(&self, program: &str) -> impl Iterator<Item = &PolicyRule> {
         let places = self.0.by_program.get(program).unwrap_or(&self.0.about_any);
         places.iter().filter_map(|at| self.0.get(*at))
     }
@@ -216,12 +216,12 @@ impl Rules {
     }
 }
 
-impl Set {
-    fn iter(&self) -> impl Iterator<Item = &Rule> {
+impl CompiledRules {
+    fn iter(&self) -> impl Iterator<Item = &PolicyRule> {
         self.rules.iter().chain(&self.contents.rules)
     }
 
-    fn get(&self, at: usize) -> Option<&Rule> {
+    fn get(&self, at: usize) -> Option<&PolicyRule> {
         match at.checked_sub(self.rules.len()) {
             Some(at) => self.contents.rules.get(at),
             None => self.rules.get(at),
@@ -236,7 +236,7 @@ impl Set {
             .iter()
             .zip(&self.origins)
             .filter(|(rule, _)| !rule.lifts.is_empty() && rule.layer != Layer::Grant);
-        for (rule, Origin { name, draft }) in naming {
+        for (rule, RuleOrigin { name, draft }) in naming {
             // A name that only another pack has is right as well: people change packs.
             let known = Pack::known_ids()?;
             draft.check_lifts(name, |id| self.refuse_lift(rule, id, known))?;
@@ -247,7 +247,7 @@ impl Set {
     /// Why a rule cannot lift what is called `id`, and what to do about it.
     fn refuse_lift(
         &self,
-        rule: &Rule,
+        rule: &PolicyRule,
         id: &str,
         packs: &[String],
     ) -> Option<(String, Option<String>)> {
@@ -278,7 +278,7 @@ impl Set {
     }
 
     fn index(&mut self) {
-        let programs: Vec<Option<Vec<&str>>> = self.iter().map(Rule::programs).collect();
+        let programs: Vec<Option<Vec<&str>>> = self.iter().map(PolicyRule::programs).collect();
         let mut by_program: HashMap<String, Vec<usize>> = HashMap::new();
         for program in programs.iter().flatten().flatten() {
             by_program.entry((*program).to_owned()).or_default();

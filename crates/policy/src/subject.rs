@@ -11,10 +11,10 @@ use banister_events::activity::{Action, ActionKind};
 use serde_json::Value;
 
 use crate::effects::{self, Effect, EffectKind};
-use crate::path::{Names, Surroundings, has_unseen_pieces, pieces};
+use crate::path::{PathNames, Surroundings, has_unseen_pieces, pieces};
 use crate::request::ActionRequest;
-use crate::shell::{self, Facts, Reading, Simple};
-use crate::tools::{Class, Tools};
+use crate::shell::{self, ShellFacts, ShellReading, Simple};
+use crate::tools::{ToolClass, Tools};
 
 /// How deep, and how many values of, an input is looked at.
 const MAX_DEPTH: usize = 16;
@@ -29,7 +29,7 @@ const MAX_DIRECTORIES: usize = 16;
 const MAX_PATHS: usize = 4_096;
 
 /// The directories of one command.
-type Places = Rc<Vec<Names>>;
+type CommandDirectories = Rc<Vec<PathNames>>;
 
 /// One action, taken apart: read once, for any number of rules.
 #[derive(Debug)]
@@ -37,9 +37,9 @@ pub struct Subject<'a> {
     pub(crate) agent: &'a str,
     pub(crate) tool: &'a str,
     pub(crate) server: Option<&'a str>,
-    pub(crate) class: Class,
+    pub(crate) class: ToolClass,
     /// What it runs. For a tool that is no shell: what would run if an argument named like a command is one.
-    pub(crate) reading: Reading,
+    pub(crate) reading: ShellReading,
     /// The shell texts themselves.
     pub(crate) texts: Vec<&'a str>,
     /// Every string that may be a path, whatever the tool.
@@ -55,17 +55,17 @@ pub struct Subject<'a> {
     /// Why not everything about its input is known, if so.
     opaque: Option<String>,
     /// The directory that the agent is in.
-    cwd: Names,
+    cwd: PathNames,
     /// Where everything is; all that follows is located in it.
     pub(crate) around: Surroundings,
     /// Where the action starts.
-    pub(crate) start: Names,
+    pub(crate) start: PathNames,
     /// Every directory a command may run in: that of the action, and those it changes to.
-    pub(crate) directories: Vec<Names>,
+    pub(crate) directories: Vec<PathNames>,
     /// The directories of each command, in the order of the reading.
-    places: Vec<Places>,
+    places: Vec<CommandDirectories>,
     /// The files a file tool names.
-    pub(crate) paths: Vec<Names>,
+    pub(crate) paths: Vec<PathNames>,
     /// What each command does, in the order of the reading.
     pub(crate) effects: Vec<Vec<Effect>>,
     /// What a tool that is no shell does.
@@ -93,7 +93,7 @@ impl<'a> Subject<'a> {
             tool: &action.tool,
             server: action.server.as_deref(),
             class: class(tools, action),
-            reading: Reading::default(),
+            reading: ShellReading::default(),
             texts: Vec::new(),
             mentions: Vec::new(),
             directory: None,
@@ -118,16 +118,16 @@ impl<'a> Subject<'a> {
             subject.note("its input is too large to inspect");
         }
         match subject.class {
-            Class::Shell => subject.take_commands(tools, action, &strings),
-            Class::Mcp | Class::Other => {
+            ToolClass::Shell => subject.take_commands(tools, action, &strings),
+            ToolClass::Mcp | ToolClass::Other => {
                 subject.take_texts(&strings, &tools.arguments.command);
             }
             _ => {}
         }
-        if subject.class != Class::Shell {
+        if subject.class != ToolClass::Shell {
             subject.take_files(tools, &strings);
         }
-        if subject.class == Class::Web {
+        if subject.class == ToolClass::Web {
             let urls = strings.iter().filter(|(key, text)| *key == "url" || text.contains("://"));
             subject.hosts = urls.map(|(_, url)| crate::host::of_url(url)).collect();
         }
@@ -180,21 +180,23 @@ impl<'a> Subject<'a> {
     /// What a tool that is no shell does.
     fn of_tool(&self) -> Vec<Effect> {
         match self.class {
-            Class::Read | Class::Search | Class::Write => {
+            ToolClass::Read | ToolClass::Search | ToolClass::Write => {
                 self.paths.iter().map(|path| Effect::on(self.file_effect, path)).collect()
             }
-            Class::Web if self.hosts.is_empty() => vec![Effect::of(EffectKind::Network)],
-            Class::Web => {
+            ToolClass::Web if self.hosts.is_empty() => vec![Effect::of(EffectKind::Network)],
+            ToolClass::Web => {
                 let to = |host: &Option<String>| Effect {
                     host: host.clone(),
                     ..Effect::of(EffectKind::Network)
                 };
                 self.hosts.iter().map(to).collect()
             }
-            Class::Mcp | Class::Other => vec![Effect::of(EffectKind::Unknown)],
-            Class::Shell | Class::Plan | Class::Question | Class::Subagent | Class::Skill => {
-                Vec::new()
-            }
+            ToolClass::Mcp | ToolClass::Other => vec![Effect::of(EffectKind::Unknown)],
+            ToolClass::Shell
+            | ToolClass::Plan
+            | ToolClass::Question
+            | ToolClass::Subagent
+            | ToolClass::Skill => Vec::new(),
         }
     }
 
@@ -245,7 +247,7 @@ impl<'a> Subject<'a> {
         } else {
             self.take_texts(strings, &others);
         }
-        if self.reading == Reading::default() && self.texts.is_empty() {
+        if self.reading == ShellReading::default() && self.texts.is_empty() {
             self.note("its input holds no command");
         }
         if field(&names.environment).is_some_and(|(_, value)| !is_empty(value)) {
@@ -255,9 +257,9 @@ impl<'a> Subject<'a> {
 
     /// Reads the lines of a shell with another language, as far as they are plain.
     fn take_foreign(&mut self, tools: &Tools, strings: &[(&'a str, &'a str)], keys: &[String]) {
-        let mut told = false;
+        let mut found = false;
         for (key, text) in strings.iter().filter(|(key, _)| keys.iter().any(|name| name == key)) {
-            told = true;
+            found = true;
             if let Some(line) = tools.plain_line(text) {
                 self.texts.push(text);
                 let reading = self.with_facts(|facts| shell::read_at(&line, facts));
@@ -267,7 +269,7 @@ impl<'a> Subject<'a> {
                 self.take_texts(&[(*key, *text)], keys);
             }
         }
-        if !told {
+        if !found {
             self.note(FOREIGN);
         }
     }
@@ -300,8 +302,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn with_facts(&self, read: impl FnOnce(&Facts<'_>) -> Reading) -> Reading {
-        let text = |names: &Names| {
+    fn with_facts(&self, read: impl FnOnce(&ShellFacts<'_>) -> ShellReading) -> ShellReading {
+        let text = |names: &PathNames| {
             let known = !names.iter().any(|name| name.contains(shell::UNKNOWN));
             known.then(|| format!("/{}", names.join("/")))
         };
@@ -309,15 +311,15 @@ impl<'a> Subject<'a> {
         let is_sure = self.directory.is_none_or(|directory| !directory.contains(".."));
         let directory = text(&self.start).filter(|_| is_sure);
         let home = text(&self.around.home);
-        read(&Facts { directory: directory.as_deref(), home: home.as_deref() })
+        read(&ShellFacts { directory: directory.as_deref(), home: home.as_deref() })
     }
 
     /// The directories a command may run in.
-    pub(crate) fn places(&self, command: usize) -> &[Names] {
+    pub(crate) fn places(&self, command: usize) -> &[PathNames] {
         self.places.get(command).map_or(self.directories.as_slice(), |places| places.as_slice())
     }
 
-    fn merge(&mut self, reading: Reading) {
+    fn merge(&mut self, reading: ShellReading) {
         let room = shell::MAX_COMMANDS.saturating_sub(self.reading.commands.len());
         if reading.commands.len() > room {
             self.note("it runs more than 1,000 commands");
@@ -334,8 +336,8 @@ impl<'a> Subject<'a> {
     /// Takes down the files that a tool names, and what it does to them.
     fn take_files(&mut self, tools: &Tools, strings: &[(&'a str, &'a str)]) {
         self.file_effect = match self.class {
-            Class::Write if tools.is_deleting(self.tool) => EffectKind::Delete,
-            Class::Write => EffectKind::Write,
+            ToolClass::Write if tools.is_deleting(self.tool) => EffectKind::Delete,
+            ToolClass::Write => EffectKind::Write,
             _ => EffectKind::Read,
         };
         for (key, text) in strings {
@@ -343,7 +345,7 @@ impl<'a> Subject<'a> {
                 self.files.push(NamedFile { text, is_pattern: false });
             } else if *key == "pattern" && tools.is_globbing(self.tool) {
                 self.files.push(NamedFile { text, is_pattern: true });
-            } else if self.class == Class::Write && text.contains("*** Begin Patch") {
+            } else if self.class == ToolClass::Write && text.contains("*** Begin Patch") {
                 self.take_patch(text);
             }
         }
@@ -357,7 +359,7 @@ impl<'a> Subject<'a> {
                 paths.push(path);
             }
         }
-        if self.class == Class::Search && paths.is_empty() {
+        if self.class == ToolClass::Search && paths.is_empty() {
             paths.push(self.start.clone());
         }
         self.paths = paths;
@@ -388,7 +390,7 @@ impl<'a> Subject<'a> {
 
     /// Works out the directories of every command.
     fn follow_directories(&mut self) {
-        let mut last: Option<(Rc<Vec<String>>, Places)> = None;
+        let mut last: Option<(Rc<Vec<String>>, CommandDirectories)> = None;
         self.directories = vec![self.start.clone()];
         self.places.clear();
         for simple in &self.reading.commands {
@@ -398,7 +400,7 @@ impl<'a> Subject<'a> {
                 self.places.push(Rc::clone(names));
                 continue;
             }
-            let names: Vec<Names> = simple
+            let names: Vec<PathNames> = simple
                 .directories
                 .iter()
                 .map(|text| self.around.resolve(text, &self.start))
@@ -416,15 +418,15 @@ impl<'a> Subject<'a> {
     }
 }
 
-fn class(tools: &Tools, action: &Action) -> Class {
+fn class(tools: &Tools, action: &Action) -> ToolClass {
     let foreign = action.server.is_some()
         || action.tool.starts_with("mcp__")
         || action.tool.starts_with("mcp_");
     match action.kind {
-        ActionKind::Mcp => Class::Mcp,
-        _ if foreign => Class::Mcp,
-        ActionKind::Skill => Class::Skill,
-        ActionKind::Subagent => Class::Subagent,
+        ActionKind::Mcp => ToolClass::Mcp,
+        _ if foreign => ToolClass::Mcp,
+        ActionKind::Skill => ToolClass::Skill,
+        ActionKind::Subagent => ToolClass::Subagent,
         ActionKind::Tool | ActionKind::Other => tools.class(&action.tool),
     }
 }

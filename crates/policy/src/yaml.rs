@@ -7,7 +7,7 @@ use position::TextPosition;
 use serde::de::DeserializeOwned;
 use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy};
 
-use crate::error::{Error, Fault};
+use crate::error::{Error, RuleFault};
 
 /// The longest file that is read, in bytes.
 const MAX_FILE: usize = 1024 * 1024;
@@ -59,7 +59,7 @@ pub(crate) fn fault(
     message: impl Into<String>,
     remedy: Option<String>,
 ) -> Error {
-    Error::Invalid(Box::new(Fault {
+    Error::Invalid(Box::new(RuleFault {
         name: name.to_owned(),
         line: at.line,
         column: at.column,

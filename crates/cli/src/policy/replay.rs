@@ -27,7 +27,7 @@ const MOST: usize = 10_000;
 const LONGEST: usize = 400;
 
 #[derive(Debug, Args)]
-pub(crate) struct ReplayArgs {
+pub(crate) struct PolicyReplayArgs {
     /// From this moment on: a time, a date, or how long ago
     #[arg(long, value_name = "TIME", default_value = "30d")]
     since: Moment,
@@ -42,14 +42,14 @@ pub(crate) struct ReplayArgs {
 }
 
 /// What was said, and by which rule.
-type Said = (Decision, String);
+type VerdictByRule = (Decision, String);
 
 /// One kind of difference: what was said, what would have been, the tool and what it was called for.
-type Difference = (Said, Said, String, String);
+type Difference = (VerdictByRule, VerdictByRule, String, String);
 
 /// What was found.
 #[derive(Default)]
-struct Tally {
+struct ReplayTally {
     actions: u64,
     same: u64,
     /// The same verdict, by another rule.
@@ -60,8 +60,14 @@ struct Tally {
     differences: BTreeMap<Difference, (u64, Timestamp)>,
 }
 
-impl Tally {
-    fn add(&mut self, old: Said, new: Said, about: (String, String), time: Timestamp) {
+impl ReplayTally {
+    fn add(
+        &mut self,
+        old: VerdictByRule,
+        new: VerdictByRule,
+        about: (String, String),
+        time: Timestamp,
+    ) {
         if old.0 == new.0 {
             self.same += 1;
             self.by_another += u64::from(old.1 != new.1);
@@ -89,7 +95,7 @@ impl Tally {
     }
 }
 
-pub(super) fn run(args: &ReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+pub(super) fn run(args: &PolicyReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let settings = args.rules.settings()?;
     let store = if args.shadow { None } else { Some(policy_store(&settings)?) };
     let archive = Archive::open(&args.rules.place.journal()?)?;
@@ -97,7 +103,7 @@ pub(super) fn run(args: &ReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> 
     let mut own = settings.own.clone();
     own.push(settings.data.clone());
     let since = args.since.time();
-    let mut tally = Tally::default();
+    let mut tally = ReplayTally::default();
     let mut position = 0;
     loop {
         let chunk = archive.chunk(position)?;
@@ -118,7 +124,7 @@ pub(super) fn run(args: &ReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> 
 
 /// Decides about a record again, if a verdict was given on it.
 fn again(
-    tally: &mut Tally,
+    tally: &mut ReplayTally,
     record: &Record,
     agents: &Agents,
     store: Option<&PolicyStore>,
@@ -155,8 +161,8 @@ fn again(
     tally.add(old, new, (past.action.title(), subject), record.time);
 }
 
-fn show(out: &mut dyn Write, tally: &Tally, since: Timestamp) -> io::Result<()> {
-    let Tally { actions, same, by_another, unknown, .. } = tally;
+fn show(out: &mut dyn Write, tally: &ReplayTally, since: Timestamp) -> io::Result<()> {
+    let ReplayTally { actions, same, by_another, unknown, .. } = tally;
     writeln!(
         out,
         "{actions} actions since {}: {same} would be answered the same ({by_another} of them by another rule), \
@@ -186,7 +192,7 @@ fn show(out: &mut dyn Write, tally: &Tally, since: Timestamp) -> io::Result<()> 
     Ok(())
 }
 
-fn as_json(tally: &Tally, since: Timestamp, hash: Option<&str>) -> Value {
+fn as_json(tally: &ReplayTally, since: Timestamp, hash: Option<&str>) -> Value {
     let changes = tally
         .changes
         .iter()

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use banister_policy::{Layers, Pack, Rules, Source};
+use banister_policy::{Layers, Pack, RuleSource, Rules};
 
 /// Where an organisation's rules are.
 pub const ORG: &str = "/etc/banister/policy.yaml";
@@ -90,8 +90,8 @@ pub(super) struct RuleText {
 }
 
 impl RuleText {
-    fn source(text: Option<&Self>) -> Option<Source<'_>> {
-        text.map(|text| Source { name: &text.name, text: &text.text })
+    fn source(text: Option<&Self>) -> Option<RuleSource<'_>> {
+        text.map(|text| RuleSource { name: &text.name, text: &text.text })
     }
 }
 

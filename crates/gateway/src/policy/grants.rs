@@ -134,14 +134,15 @@ pub enum NotGranted {
 
 impl Covers {
     /// What was asked about, if it is one thing that a grant can name.
-    pub(crate) fn of(action: &Action, told: &Explanation) -> Result<Self, NotGranted> {
-        if told.opaque.is_some() {
+    pub(crate) fn of(action: &Action, explanation: &Explanation) -> Result<Self, NotGranted> {
+        if explanation.opaque.is_some() {
             return Err(NotGranted::Opaque);
         }
-        let asked = told.commands.iter().filter(|command| command.verdict != Decision::Allow);
+        let asked =
+            explanation.commands.iter().filter(|command| command.verdict != Decision::Allow);
         let asked: Vec<&Explained> = asked.collect();
         match asked.as_slice() {
-            [] if told.commands.is_empty() => Self::of_tool(action, told),
+            [] if explanation.commands.is_empty() => Self::of_tool(action, explanation),
             [one] if is_plain(one) => Ok(Self::Command(one.argv.clone())),
             [one] => {
                 Err(NotGranted::NotOne(format!("`{}` with what belongs to it", one.argv.join(" "))))
@@ -150,9 +151,9 @@ impl Covers {
         }
     }
 
-    fn of_tool(action: &Action, told: &Explanation) -> Result<Self, NotGranted> {
+    fn of_tool(action: &Action, explanation: &Explanation) -> Result<Self, NotGranted> {
         let tool = action.tool.clone();
-        match told.effects.as_slice() {
+        match explanation.effects.as_slice() {
             [effect] if action.server.is_none() => match (&effect.path, &effect.host) {
                 (Some(path), None)
                     if !path.contains(UNKNOWN) && effect.kind != EffectKind::Unknown =>

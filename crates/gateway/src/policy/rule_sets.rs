@@ -176,10 +176,13 @@ impl RuleSets {
     }
 }
 
+#[cfg(test)]
+type LoadHook = dyn Fn(Option<&Path>) + Send + Sync;
+
 /// What a test does before a set is loaded: count, or wait.
 #[cfg(test)]
 #[derive(Clone, Default)]
-pub(super) struct BeforeLoad(pub(super) Option<Arc<dyn Fn(Option<&Path>) + Send + Sync>>);
+pub(super) struct BeforeLoad(pub(super) Option<Arc<LoadHook>>);
 
 #[cfg(test)]
 impl BeforeLoad {

@@ -2,7 +2,7 @@
 //!
 //! Each is read just far enough to say that it is harmless. What is not plainly so has the effect unknown.
 
-use super::{Effect, EffectKind, Found};
+use super::{Effect, EffectKind, FoundEffects};
 use crate::shell::Simple;
 
 /// Options of `find` without a value that change nothing.
@@ -87,7 +87,7 @@ const FILES: [&str; 20] = [
 ];
 
 /// `find`: where it looks, what it deletes and writes. What it runs is a command of its own.
-pub(super) fn find(simple: &Simple, found: &mut Found<'_>) {
+pub(super) fn find(simple: &Simple, found: &mut FoundEffects<'_>) {
     let mut places: Vec<String> = Vec::new();
     let mut deletes = false;
     let mut started = false;
@@ -153,7 +153,7 @@ pub(super) fn find(simple: &Simple, found: &mut Found<'_>) {
 }
 
 /// `test` looks at files; some of its operators run what a name holds.
-pub(super) fn test(simple: &Simple, found: &mut Found<'_>) {
+pub(super) fn test(simple: &Simple, found: &mut FoundEffects<'_>) {
     let double = simple.argv.first().is_some_and(|word| word.text == "[[");
     let words: Vec<&str> = simple.arguments().iter().map(|word| word.text.as_str()).collect();
     let arithmetic =
@@ -184,7 +184,7 @@ pub(super) fn test(simple: &Simple, found: &mut Found<'_>) {
 }
 
 /// A program of `awk` that only prints.
-pub(super) fn awk(text: &str, found: &mut Found<'_>) {
+pub(super) fn awk(text: &str, found: &mut FoundEffects<'_>) {
     let runs = ["system", "getline", "|", "@", "\0", "ENVIRON", "printf >", "close", "/inet"];
     if runs.iter().any(|mark| text.contains(mark)) && !only_in_pattern(text) {
         found.push(Effect::because(EffectKind::Execute, "the program of `awk` can run others"));
@@ -208,7 +208,7 @@ fn only_in_pattern(text: &str) -> bool {
 }
 
 /// A script of `sed` that only prints, deletes and replaces.
-pub(super) fn sed(text: &str, found: &mut Found<'_>) {
+pub(super) fn sed(text: &str, found: &mut FoundEffects<'_>) {
     if text.contains('\0') {
         return found.unknown("the script of `sed` is not known");
     }
@@ -295,7 +295,7 @@ fn skip(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, mark: char) -> boo
 }
 
 /// A statement that only asks. Everything else works on the database.
-pub(super) fn sql(text: &str, found: &mut Found<'_>) {
+pub(super) fn sql(text: &str, found: &mut FoundEffects<'_>) {
     let lower = text.trim_start().to_ascii_lowercase();
     let asks = [
         "select ",

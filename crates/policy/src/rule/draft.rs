@@ -8,12 +8,12 @@ use regex::RegexBuilder;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::{Element, Rule, Tool};
+use super::{Element, PolicyRule, Tool};
 use crate::effects::EffectKind;
 use crate::error::Error;
 use crate::layer::Layer;
-use crate::path::Pattern;
-use crate::tools::Class;
+use crate::path::PathPattern;
+use crate::tools::ToolClass;
 use crate::yaml::{fault, parse, position};
 
 /// The most rules in a file.
@@ -22,26 +22,26 @@ const SCHEMA: &str = "banister.policy/v1";
 
 /// A rule as it was written, and in which file.
 #[derive(Debug)]
-pub(crate) struct Origin {
+pub(crate) struct RuleOrigin {
     pub(crate) name: String,
-    pub(crate) draft: Draft,
+    pub(crate) draft: RuleDraft,
 }
 
 /// A rule file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct File {
+pub(crate) struct RuleDocument {
     schema: Spanned<String>,
     /// Variables that an allow rule sees past when they are set for a command.
     #[serde(default)]
     pub(crate) environment: Vec<String>,
-    pub(crate) rules: Vec<Draft>,
+    pub(crate) rules: Vec<RuleDraft>,
 }
 
 /// A rule as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Draft {
+pub(crate) struct RuleDraft {
     pub(crate) id: Spanned<String>,
     pub(crate) decision: Decision,
     /// The asks it lifts, by their full ids.
@@ -85,9 +85,9 @@ pub(crate) struct Draft {
     #[serde(default)]
     irreversible: Option<bool>,
     #[serde(default, rename = "match")]
-    pub(crate) matching: Vec<Spanned<Example>>,
+    pub(crate) matching: Vec<Spanned<RuleExample>>,
     #[serde(default, rename = "not_match")]
-    pub(crate) not_matching: Vec<Spanned<Example>>,
+    pub(crate) not_matching: Vec<Spanned<RuleExample>>,
 }
 
 /// One element of a prefix: a word, one of several words, or a pattern for the whole word.
@@ -109,7 +109,7 @@ enum Within {
 /// name; or a tool with its arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Example {
+pub(crate) enum RuleExample {
     Text(String),
     Call {
         tool: String,
@@ -120,7 +120,7 @@ pub(crate) enum Example {
     },
 }
 
-impl std::fmt::Display for Example {
+impl std::fmt::Display for RuleExample {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
@@ -131,7 +131,7 @@ impl std::fmt::Display for Example {
     }
 }
 
-impl File {
+impl RuleDocument {
     /// Reads a rule file. Its rules are not yet tried.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let file: Self = parse(name, text)?;
@@ -178,9 +178,9 @@ impl File {
 }
 
 /// A key, what is wrong with it, and what to do about it.
-type Problem = (&'static str, &'static str, &'static str);
+type DraftProblem = (&'static str, &'static str, &'static str);
 
-impl Draft {
+impl RuleDraft {
     fn fault(
         &self,
         name: &str,
@@ -209,7 +209,7 @@ impl Draft {
     }
 
     /// What the rule says that its layer may not say.
-    fn overreach(&self, layer: Layer) -> Option<Problem> {
+    fn overreach(&self, layer: Layer) -> Option<DraftProblem> {
         match layer {
             Layer::Project if self.decision == Decision::Allow => Some((
                 "decision",
@@ -232,7 +232,12 @@ impl Draft {
     }
 
     /// Turns the draft into a rule that matches.
-    pub(crate) fn compile(&self, name: &str, text: &str, layer: Layer) -> Result<Rule, Error> {
+    pub(crate) fn compile(
+        &self,
+        name: &str,
+        text: &str,
+        layer: Layer,
+    ) -> Result<PolicyRule, Error> {
         if let Some((key, message, remedy)) = self.problem() {
             return Err(self.fault(name, text, key, message, Some(remedy.to_owned())));
         }
@@ -240,7 +245,7 @@ impl Draft {
             texts
                 .iter()
                 .map(|path| {
-                    Pattern::parse(&path.value).ok_or_else(|| {
+                    PathPattern::parse(&path.value).ok_or_else(|| {
                         let message = format!(
                             "the path `{}` must start with `./`, `~/`, `/` or `**/` and have no `..`",
                             path.value
@@ -259,7 +264,7 @@ impl Draft {
                 .collect::<Result<Vec<Vec<Element>>, String>>()
                 .map_err(|message| self.fault(name, text, key, message, None))
         };
-        Ok(Rule {
+        Ok(PolicyRule {
             id: format!("{}.{}", layer.prefix(), self.id.value),
             layer,
             decision: self.decision,
@@ -277,7 +282,7 @@ impl Draft {
                 .tool
                 .iter()
                 .map(|tool| {
-                    Class::parse(tool).map_or_else(|| Tool::Name(tool.clone()), Tool::Class)
+                    ToolClass::parse(tool).map_or_else(|| Tool::Name(tool.clone()), Tool::Class)
                 })
                 .collect(),
             agents: self.agent.clone(),
@@ -316,7 +321,7 @@ impl Draft {
             .find_map(|(key, given)| given.then_some(key))
     }
 
-    fn problem(&self) -> Option<Problem> {
+    fn problem(&self) -> Option<DraftProblem> {
         let id = &self.id.value;
         let allows = self.decision == Decision::Allow;
         let by_effect = !self.effect.is_empty() || !self.host.is_empty();
@@ -378,7 +383,7 @@ impl Draft {
         if !allows && !self.lifts.is_empty() {
             return Some(("lifts", "only a rule that allows lifts an ask", "leave it out"));
         }
-        let by_class = self.tool.iter().all(|tool| Class::parse(tool).is_some());
+        let by_class = self.tool.iter().all(|tool| ToolClass::parse(tool).is_some());
         let wide = self.argv.is_empty() && self.path.is_empty() && self.host.is_empty();
         if !self.lifts.is_empty() && wide && by_class && self.server.is_empty() {
             return Some((
@@ -394,7 +399,7 @@ impl Draft {
     }
 
     /// A key that would do nothing where it stands.
-    fn misplaced(&self) -> Option<Problem> {
+    fn misplaced(&self) -> Option<DraftProblem> {
         let allows = self.decision == Decision::Allow;
         let by_effect = !self.effect.is_empty() || !self.host.is_empty();
         let flags = (!self.with_flags.is_empty()).then_some("with_flags");
