@@ -85,7 +85,7 @@ use keep::{Keeper, Keeping};
 use keys::Keys;
 use manifest::Manifest;
 use metrics::Metrics;
-use policy::Book;
+use policy::PolicyStore;
 use rate::Rates;
 use subscriptions::Subscriptions;
 use suite::Suite;
@@ -104,7 +104,7 @@ pub struct Settings {
     /// Files and directories of Banister's own beyond `data`: nothing an agent does may touch them.
     pub own: Vec<PathBuf>,
     /// Where rules come from.
-    pub policy: policy::Files,
+    pub policy: policy::RuleFiles,
     /// Whether an allow by rule waits for the disk too.
     pub sync_allow: bool,
     /// How much is kept, and how long.
@@ -126,7 +126,7 @@ impl Settings {
             data,
             home: None,
             own: Vec::new(),
-            policy: policy::Files::default(),
+            policy: policy::RuleFiles::default(),
             sync_allow: false,
             keeping: Keeping::default(),
             push: Pushing::default(),
@@ -142,7 +142,7 @@ impl Settings {
 pub struct Gateway {
     pub(crate) settings: Settings,
     pub(crate) agents: Arc<Agents>,
-    pub(crate) book: Book,
+    pub(crate) policy_store: PolicyStore,
     /// The journal, to be read.
     pub(crate) journal: Journal,
     /// The one door into it.
@@ -178,9 +178,9 @@ impl Gateway {
     pub fn open(settings: Settings, clock: Clock) -> Result<Arc<Self>, Error> {
         keys::private_dir(&settings.data)?;
         let agents = Arc::new(Agents::builtin()?);
-        let book = Book::open(settings.policy.clone(), settings.home.clone())?;
+        let policy_store = PolicyStore::open(settings.policy.clone(), settings.home.clone())?;
         let appender = Appender::open(&settings.data.join("journal.db"))?;
-        Self::with(settings, clock, agents, book, appender)
+        Self::with(settings, clock, agents, policy_store, appender)
     }
 
     /// The same, with what was read and opened already.
@@ -188,13 +188,13 @@ impl Gateway {
         settings: Settings,
         clock: Clock,
         agents: Arc<Agents>,
-        book: Book,
+        policy_store: PolicyStore,
         appender: Appender,
     ) -> Result<Arc<Self>, Error> {
         let journal = appender.journal().clone();
         let keys = Keys::open(&settings.data.join("keys"), clock.clone())?;
         let manifest = Manifest::open(&settings.data.join("keys"))?;
-        book.recall(&journal)?;
+        policy_store.recall(&journal)?;
         let tasks = TaskTracker::new();
         let keeper = Keeper::open(&settings.data, settings.keeping.clone(), &journal, &clock)?;
         let (history, asks, hub) = History::open(appender, &keeper, &clock, &tasks)?;
@@ -206,7 +206,7 @@ impl Gateway {
         Ok(Arc::new(Self {
             settings,
             agents,
-            book,
+            policy_store,
             journal,
             history,
             asks,

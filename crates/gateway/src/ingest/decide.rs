@@ -4,6 +4,7 @@
 //! Whatever goes wrong the answer is a refusal. What no rule speaks about (a prompt, a turn's end) is answered with no
 //! opinion; a type that nobody knows is refused, because nobody knows what waits behind it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use banister_events::activity::{self, Action, Ask, AskKind, Gate, Outcome, What};
@@ -24,7 +25,7 @@ use crate::admission::{Accepted, Admitted, Judged, denied};
 use crate::asks::Asker;
 use crate::desk::Decided;
 use crate::pipeline::NO_ACTION;
-use crate::policy::{Asked, Gated};
+use crate::policy::{Gated, PolicyQuestion};
 use crate::{Error, Gateway};
 
 /// An event and whoever waits on it.
@@ -69,7 +70,7 @@ enum Trouble {
 
 impl Gateway {
     /// Answers one event that somebody waits on. Returns before the sender's deadline, plus the time of one commit.
-    pub async fn push_and_decide(&self, waiting: Waiting) -> Result<Value, Refusal> {
+    pub async fn push_and_decide(self: &Arc<Self>, waiting: Waiting) -> Result<Value, Refusal> {
         let since = self.clock.now();
         let source = Pusher {
             protocol: Protocol::Aep,
@@ -110,7 +111,7 @@ impl Gateway {
 
     /// Records the event with its verdict, and the ask that it opens.
     async fn gate_event(
-        &self,
+        self: &Arc<Self>,
         source: &Pusher,
         item: &Item,
         event: &Value,
@@ -124,7 +125,7 @@ impl Gateway {
         let Some(event_id) = &facts.id else { return Err(nothing("the event has no id")) };
         let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
         let gated = match Type::from_alias(kind) {
-            Some(Type::ActionRequested) => Some(self.verdict(event, &facts.agent, session)),
+            Some(Type::ActionRequested) => Some(self.verdict(event, &facts.agent, session).await),
             Some(_) => None,
             None => return Err(nothing("the type of the event is not known")),
         };
@@ -178,24 +179,22 @@ impl Gateway {
         Ok(accepted)
     }
 
-    fn verdict(&self, event: &Value, agent: &str, session: &str) -> Gated {
+    async fn verdict(self: &Arc<Self>, event: &Value, agent: &str, session: &str) -> Gated {
         let Some(action) = read::action(event) else {
             let unseen = Some("no tool or no id in the event".to_owned());
             return denied(NO_ACTION.code, "The event does not say what would run.", unseen).into();
         };
         let context = read::context(event);
-        self.judge(
+        let question = PolicyQuestion {
             agent,
-            &Asked {
-                agent,
-                session: Some(session),
-                action: &action,
-                cwd: context.cwd.as_deref(),
-                project: None,
-                own: &self.own,
-                now: self.clock.now(),
-            },
-        )
+            session: Some(session),
+            action: &action,
+            cwd: context.cwd.as_deref(),
+            project: None,
+            own: &self.own,
+            now: self.clock.now(),
+        };
+        self.judge(agent, question).await
     }
 
     /// Keeps what stood in the way as evidence; what it is called, and what was wrong.
