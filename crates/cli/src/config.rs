@@ -14,7 +14,7 @@ use anyhow::Context;
 use banister_events::text::{nearest, one_line};
 use banister_gateway::ingest::Pushing;
 use banister_gateway::keep::Keeping;
-use banister_gateway::upstream::{Address, Policy, Upstream};
+use banister_gateway::upstream::{Address, Upstream, UpstreamPolicy};
 use banister_journal::Level;
 use banister_policy::Pack;
 use serde::Deserialize;
@@ -105,7 +105,7 @@ struct UpstreamConfig {
     headers: BTreeMap<String, Spanned<Secret>>,
     /// What is done about events that break the protocol: `repair`, `strict` or `report`.
     #[serde(default)]
-    policy: Policy,
+    policy: UpstreamPolicy,
     /// Whether it is asked for the binary form.
     #[serde(default)]
     binary: bool,

@@ -117,7 +117,7 @@ fn a_file_that_is_right_is_taken() {
     std::fs::write(&path, text).unwrap();
     let upstreams = Config::read(Some(&path)).unwrap().upstreams().unwrap();
     let weather = &upstreams["weather"];
-    assert_eq!(weather.policy, Policy::Strict);
+    assert_eq!(weather.policy, UpstreamPolicy::Strict);
     assert_eq!((weather.idle.as_secs(), weather.longest.as_secs()), (7, 120));
     assert_eq!((weather.keep_alive.as_secs(), weather.bytes), (1, 3_000_000));
     assert!(!format!("{weather:?}").contains("sesame"), "secrets are not shown");

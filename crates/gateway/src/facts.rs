@@ -146,6 +146,9 @@ pub struct ParkedAsk {
     pub interrupt: String,
     /// The ask's id.
     pub ask: String,
+    /// What a reader of the session's events calls it: an agent may use the name of an interrupt again.
+    #[serde(default)]
+    pub read_as: String,
 }
 
 /// The body of a record of the kind `resumption`: what became of a parked run.

@@ -67,12 +67,12 @@ impl From<Resumption> for Fact {
 /// The door. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
-    door: Arc<Door>,
+    handles: Arc<HistoryHandles>,
     tasks: TaskTracker,
 }
 
 #[derive(Debug)]
-struct Door {
+struct HistoryHandles {
     appender: Appender,
     asks: AskWriter,
     publisher: Publisher,
@@ -99,8 +99,8 @@ impl History {
     ) -> Result<(Self, Asks, Hub), Error> {
         let (asks, writer) = Asks::reopen(&appender, clock)?;
         let (publisher, hub) = Publisher::new(appender.head());
-        let door = Door { appender, asks: writer, publisher, keeper: keeper.clone() };
-        Ok((Self { door: Arc::new(door), tasks: tasks.clone() }, asks, hub))
+        let handles = HistoryHandles { appender, asks: writer, publisher, keeper: keeper.clone() };
+        Ok((Self { handles: Arc::new(handles), tasks: tasks.clone() }, asks, hub))
     }
 
     /// Makes facts part of history, in their order and in one commit: durable, then on the desk, then visible. On an
@@ -110,25 +110,25 @@ impl History {
         facts: Vec<Fact>,
         durability: Durability,
     ) -> Result<Appended, Error> {
-        let door = Arc::clone(&self.door);
-        let committed = self.tasks.spawn(async move { door.commit(facts, durability).await });
+        let handles = Arc::clone(&self.handles);
+        let committed = self.tasks.spawn(async move { handles.commit(facts, durability).await });
         committed.await.unwrap_or_else(|error| Err(Error::Task(error.to_string())))
     }
 
     /// Notes in the journal from where on it has to be read when the gateway starts again, and removes exact bytes that
     /// are kept for asks that are closed.
     pub(crate) async fn tidy(&self) -> Result<(), Error> {
-        let Door { appender, asks, .. } = &*self.door;
+        let HistoryHandles { appender, asks, .. } = &*self.handles;
         let (mark, unsettled) = asks.tidy(|| appender.head());
         if mark > appender.mark()? {
             appender.set_mark(mark).await?;
         }
-        self.door.settle(unsettled).await;
+        self.handles.settle(unsettled).await;
         Ok(())
     }
 }
 
-impl Door {
+impl HistoryHandles {
     async fn commit(&self, facts: Vec<Fact>, durability: Durability) -> Result<Appended, Error> {
         let mut entries = Vec::with_capacity(facts.len());
         let mut effects = Effects::default();

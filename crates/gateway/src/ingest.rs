@@ -7,7 +7,7 @@
 //! The same event again, by (key, event id), gets the first receipt. Other bytes under the same id are kept as evidence
 //! and not told to anybody. Streams are not repaired on the way in: what would have to be held back until the stream ends
 //! could not be acknowledged. They are on the way out, where every writer writes what its protocol allows. Whether that
-//! mends an event is known when it comes: it does, where anything can be told of it. [`Policy::Repair`] takes those only.
+//! mends an event is known when it comes: it does, where anything can be told of it. [`PushPolicy::Repair`] takes those only.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -31,15 +31,15 @@ use crate::{Error, Gateway};
 
 mod asks;
 mod decide;
-mod lane;
 mod pieces;
+mod push_session;
 mod read;
 
 use asks::{AskContext, AskListener, DeskEffects};
 pub use decide::{Refusal, Waiting};
-pub use lane::Lanes;
-use lane::{Lane, Memory};
-use read::{Facts, Item, Place};
+pub use push_session::PushSessions;
+use push_session::{Memory, PushSession};
+use read::{EventFacts, Item, SessionRef};
 
 /// The version of the reading that is recorded with each event.
 const READER: u32 = 1;
@@ -55,23 +55,23 @@ const EVIDENCE: usize = banister_events::limits::EVIDENCE_BYTES;
 #[serde(deny_unknown_fields, default)]
 pub struct Pushing {
     /// What is done about events that break their protocol.
-    pub policy: Policy,
+    pub policy: PushPolicy,
     /// The same, for single keys.
-    pub keys: BTreeMap<String, Policy>,
+    pub keys: BTreeMap<String, PushPolicy>,
     /// How many requests a key may make in a second; 0 for no limit.
     pub rate: u32,
 }
 
 impl Default for Pushing {
     fn default() -> Self {
-        Self { policy: Policy::Report, keys: BTreeMap::new(), rate: 5_000 }
+        Self { policy: PushPolicy::Report, keys: BTreeMap::new(), rate: 5_000 }
     }
 }
 
 /// What is done about an event that breaks its protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Policy {
+pub enum PushPolicy {
     /// It is recorded with what is wrong with it.
     #[default]
     Report,
@@ -215,8 +215,8 @@ pub static NOTHING_TO_DECIDE: Rule = Rule {
 pub static RULES: [&Rule; 5] =
     [&ID_REUSED, &OTHER_THREAD, &NOT_AN_EVENT, &NO_REQUEST, &NOTHING_TO_DECIDE];
 
-/// The sessions of a batch, each held until the batch is history.
-type Held = BTreeMap<String, OwnedMutexGuard<Lane>>;
+/// The sessions of a batch, each locked until the batch is history.
+type LockedSessions = BTreeMap<String, OwnedMutexGuard<PushSession>>;
 /// The records that bear ids of a batch.
 type Known = HashMap<String, Arc<Record>>;
 
@@ -238,30 +238,30 @@ impl Gateway {
         let Push { source, messages } = push;
         let mut items = source.read(messages);
         self.place_responses(&source, &mut items).await?;
-        let mut held = Held::new();
+        let mut locked = LockedSessions::new();
         // In the order of their names: two batches never wait for each other.
         let sessions: BTreeSet<&str> = items.iter().filter_map(Item::session).collect();
         for session in sessions {
-            held.insert(session.to_owned(), self.lanes.enter(session).await);
+            locked.insert(session.to_owned(), self.push_sessions.enter(session).await);
         }
-        let remembered = items.iter().filter(|item| item.is_remembered(&held));
+        let remembered = items.iter().filter(|item| item.is_remembered(&locked));
         let mut known = self.known(&source, remembered).await?;
         for _ in 0..TRIES {
-            for (session, lane) in &mut held {
-                self.recall(lane, session, source.protocol).await?;
-                self.listen(lane, session, (source.protocol, &items)).await?;
+            for (session, push_session) in &mut locked {
+                self.recall(push_session, session, source.protocol).await?;
+                self.listen(push_session, session, (source.protocol, &items)).await?;
             }
             let policy = self.policy(&source.key);
             let now = self.clock.now();
             let (keeper, asks) = (&self.keeper, &self.asks);
             let batch = Batch { keeper, asks, source: &source, items: &items, now };
-            let mut plan = Plan::new(&batch, (&mut held, &known), policy);
+            let mut plan = Plan::new(&batch, (&mut locked, &known), policy);
             if plan.facts.is_empty() {
-                return Ok(plan.told(&[], &mut held));
+                return Ok(plan.receipts(&[], &mut locked));
             }
             let facts = std::mem::take(&mut plan.facts);
             match self.history.commit(facts, Durability::Synced).await {
-                Ok(Appended::Recorded(records)) => return Ok(plan.told(&records, &mut held)),
+                Ok(Appended::Recorded(records)) => return Ok(plan.receipts(&records, &mut locked)),
                 // An id is taken after all: look at all of them, and read anew what the checkers had seen.
                 Ok(Appended::Duplicate { .. })
                 | Err(Error::Journal(banister_journal::Error::EventIdTaken { .. })) => {
@@ -273,7 +273,7 @@ impl Gateway {
         Err(Error::Task("others keep recording the ids of this batch".to_owned()))
     }
 
-    fn policy(&self, key: &str) -> Policy {
+    fn policy(&self, key: &str) -> PushPolicy {
         let pushing = &self.settings.push;
         pushing.keys.get(key).copied().unwrap_or(pushing.policy)
     }
@@ -282,7 +282,7 @@ impl Gateway {
     async fn place_responses(&self, source: &Pusher, items: &mut [Item]) -> Result<(), Error> {
         let mut requests: HashMap<String, Option<String>> = HashMap::new();
         for item in items.iter() {
-            if let Ok(Facts { place: Place::Of(request), .. }) = &item.read {
+            if let Ok(EventFacts { place: SessionRef::Of(request), .. }) = &item.read {
                 requests.insert(request.clone(), None);
             }
         }
@@ -296,15 +296,15 @@ impl Gateway {
         for item in items {
             let Ok(facts) = &mut item.read else { continue };
             match &facts.place {
-                Place::Session(session) => {
+                SessionRef::Session(session) => {
                     let asked = facts.id.as_ref().and_then(|id| requests.get_mut(id));
                     if let Some(place @ None) = asked {
                         *place = Some(session.clone());
                     }
                 }
-                Place::Of(request) => {
+                SessionRef::Of(request) => {
                     let session = requests.get(request).cloned().flatten();
-                    let place = session.map(Place::Session).ok_or_else(|| {
+                    let place = session.map(SessionRef::Session).ok_or_else(|| {
                         let message = format!("no event {request:?} is known of this key");
                         vec![NO_REQUEST.at("/request_event_id", message)]
                     });
@@ -365,7 +365,11 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(batch: &Batch<'_>, (held, known): (&mut Held, &Known), policy: Policy) -> Self {
+    fn new(
+        batch: &Batch<'_>,
+        (locked, known): (&mut LockedSessions, &Known),
+        policy: PushPolicy,
+    ) -> Self {
         let room = batch.items.len();
         let (facts, slots) = (Vec::with_capacity(room), Vec::with_capacity(room));
         let mut plan = Self {
@@ -378,10 +382,10 @@ impl Plan {
         };
         let mut first: HashMap<&str, usize> = HashMap::new();
         let mut memories: HashMap<String, Memory> = HashMap::new();
-        for (session, lane) in held.iter_mut() {
-            // Until the batch is history the lane has none: whatever goes wrong, it is made anew.
-            memories.extend(lane.take().map(|memory| (session.clone(), memory)));
-            plan.listeners.extend(lane.listener.take().map(|it| (session.clone(), it)));
+        for (session, push_session) in locked.iter_mut() {
+            // Until the batch is history the session has none: whatever goes wrong, it is made anew.
+            memories.extend(push_session.take().map(|memory| (session.clone(), memory)));
+            plan.listeners.extend(push_session.listener.take().map(|it| (session.clone(), it)));
         }
         for (index, item) in batch.items.iter().enumerate() {
             let facts = match &item.read {
@@ -406,13 +410,13 @@ impl Plan {
             let mut findings = facts.findings.clone();
             let mut memory = item.session().and_then(|session| memories.get_mut(session));
             if let Some(memory) = &mut memory {
-                let saved = (policy != Policy::Report).then(|| memory.checker.clone());
+                let saved = (policy != PushPolicy::Report).then(|| memory.checker.clone());
                 findings.extend(memory.checker.message(&item.bytes));
                 let refused = breaks(&findings)
                     && match policy {
-                        Policy::Report => false,
-                        Policy::Repair => !memory.can_tell(&item.bytes, batch.now),
-                        Policy::Strict => true,
+                        PushPolicy::Report => false,
+                        PushPolicy::Repair => !memory.can_tell(&item.bytes, batch.now),
+                        PushPolicy::Strict => true,
                     };
                 if let Some(saved) = saved.filter(|_| refused) {
                     // What is refused has not happened.
@@ -421,7 +425,7 @@ impl Plan {
                     continue;
                 }
             }
-            let repaired = policy == Policy::Repair && breaks(&findings);
+            let repaired = policy == PushPolicy::Repair && breaks(&findings);
             let findings = kept(findings);
             let body = Body::from(item.bytes.as_ref());
             plan.hear(batch, facts, &body);
@@ -435,15 +439,15 @@ impl Plan {
             first.extend(item.id().map(|id| (id, index)));
         }
         for (session, memory) in memories {
-            if let Some(lane) = held.get_mut(&session) {
-                lane.next = Some(memory);
+            if let Some(push_session) = locked.get_mut(&session) {
+                push_session.next = Some(memory);
             }
         }
         plan
     }
 
     /// What an event asks is recorded before it.
-    fn hear(&mut self, batch: &Batch<'_>, facts: &Facts, body: &Body<'_>) {
+    fn hear(&mut self, batch: &Batch<'_>, facts: &EventFacts, body: &Body<'_>) {
         let Some(session) = facts.session() else { return };
         let Some(listener) = self.listeners.get_mut(session) else { return };
         let Batch { asks, source, now, .. } = *batch;
@@ -459,7 +463,7 @@ impl Plan {
     fn repeat(
         &mut self,
         batch: &Batch<'_>,
-        (item, facts): (&Item, &Facts),
+        (item, facts): (&Item, &EventFacts),
         same: bool,
         position: Option<u64>,
     ) {
@@ -474,7 +478,7 @@ impl Plan {
     fn tell(
         &mut self,
         status: Status,
-        facts: &Facts,
+        facts: &EventFacts,
         position: Option<u64>,
         findings: Vec<Finding>,
     ) {
@@ -491,14 +495,16 @@ impl Plan {
         self.facts.push(batch.keeper.message(draft, Vec::new()).into());
     }
 
-    /// The batch is history: the receipts are true, and the lanes have seen it.
-    fn told(mut self, records: &[Arc<Record>], held: &mut Held) -> Vec<Receipt> {
+    /// The batch is history: the receipts are true, and the sessions have seen it.
+    fn receipts(mut self, records: &[Arc<Record>], locked: &mut LockedSessions) -> Vec<Receipt> {
         for (slot, record) in self.slots.iter().zip(records) {
             if let Some(receipt) = slot.and_then(|slot| self.receipts.get_mut(slot)) {
                 receipt.position = Some(record.position);
             }
-            if let (Some(id), Some(lane)) = (&record.event_id, held.get_mut(&record.session)) {
-                lane.remember(id);
+            if let (Some(id), Some(push_session)) =
+                (&record.event_id, locked.get_mut(&record.session))
+            {
+                push_session.remember(id);
             }
         }
         for (index, earlier) in self.same {
@@ -507,9 +513,9 @@ impl Plan {
                 receipt.position = position;
             }
         }
-        for (session, lane) in held.iter_mut() {
-            lane.go_on();
-            lane.listener = self.listeners.remove(session);
+        for (session, push_session) in locked.iter_mut() {
+            push_session.go_on();
+            push_session.listener = self.listeners.remove(session);
         }
         self.receipts
     }
@@ -519,7 +525,7 @@ impl Batch<'_> {
     fn entry(
         &self,
         (item, body): (&Item, &Body<'_>),
-        facts: &Facts,
+        facts: &EventFacts,
         findings: &Value,
         memory: Option<&mut Memory>,
     ) -> Entry {
@@ -539,7 +545,7 @@ impl Batch<'_> {
 }
 
 impl Pusher {
-    fn draft(&self, item: &Item, facts: &Facts, findings: &Value, now: Timestamp) -> Draft {
+    fn draft(&self, item: &Item, facts: &EventFacts, findings: &Value, now: Timestamp) -> Draft {
         let wrong = findings.as_array().is_some_and(|findings| !findings.is_empty());
         Draft {
             session: facts.session().unwrap_or_default().to_owned(),
@@ -561,7 +567,7 @@ impl Pusher {
         let protocol = self.protocol.name();
         let facts = item.read.as_ref().ok();
         let session = facts
-            .and_then(Facts::session)
+            .and_then(EventFacts::session)
             .map_or_else(|| id::derive("s_", &[&self.key, protocol, "unreadable"]), str::to_owned);
         Draft {
             session,

@@ -80,7 +80,7 @@ use desk::Desk;
 use history::History;
 use hub::Hub;
 use idle::Idle;
-use ingest::{Lanes, Pushing};
+use ingest::{PushSessions, Pushing};
 use keep::{Keeper, Keeping};
 use keys::Keys;
 use manifest::Manifest;
@@ -161,7 +161,7 @@ pub struct Gateway {
     pub(crate) suite: OnceLock<Suite>,
     pub(crate) clock: Clock,
     /// The sessions that events are pushed to.
-    pub(crate) lanes: Lanes,
+    pub(crate) push_sessions: PushSessions,
     pub(crate) upstreams: Upstreams,
     pub(crate) rates: Rates,
     pub(crate) metrics: Metrics,
@@ -220,7 +220,7 @@ impl Gateway {
             subscriptions: Subscriptions::default(),
             suite: OnceLock::new(),
             clock,
-            lanes: Lanes::default(),
+            push_sessions: PushSessions::default(),
             upstreams,
             rates,
             metrics: Metrics::default(),

@@ -15,7 +15,9 @@ use serde_json::Value;
 
 mod pushed;
 
-use crate::facts::{ACTIVITY, ActivityFact, AskFact, CloseFact, HOOK, IdleFact};
+use crate::facts::{
+    ACTIVITY, ActivityFact, AskFact, CloseFact, HOOK, IdleFact, ParkedAsk, ParkedFact,
+};
 pub(crate) use pushed::{Body, Pushed};
 
 /// One session's records on their way to activities.
@@ -26,6 +28,8 @@ pub struct Projection {
     /// What reads pushed events, and trusts nothing in them.
     pushed: Option<Pushed>,
     asks: HashMap<String, AskFact>,
+    /// What a reader calls the asks of a run that waits → what they are called on the desk.
+    parked: HashMap<String, String>,
     /// Who was heard last, and where.
     context: Arc<Context>,
     /// The number of the last record.
@@ -36,7 +40,8 @@ impl Projection {
     /// A projection that has seen nothing yet. Its reader may trust: the events it reads are made here, by a mapping.
     pub fn new(agents: Arc<Agents>) -> Self {
         let reader = aep::read::Reader::trusting();
-        Self { agents, reader, pushed: None, asks: HashMap::new(), context: Arc::default(), seq: 0 }
+        let (asks, parked) = (HashMap::new(), HashMap::new());
+        Self { agents, reader, pushed: None, asks, parked, context: Arc::default(), seq: 0 }
     }
 
     /// Whether an ask of the desk's is open.
@@ -78,6 +83,10 @@ impl Projection {
             },
             Kind::Answer | Kind::Expiry | Kind::Withdrawal => self.closed(record, origin),
             Kind::Idle => self.idle(record, origin).into_iter().collect(),
+            Kind::Parked => {
+                self.park(record);
+                Vec::new()
+            }
             _ => Vec::new(),
         }
     }
@@ -95,7 +104,9 @@ impl Projection {
 
     fn event(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
         if let Some(fresh) = Pushed::of(&record.source.protocol) {
-            return self.pushed.get_or_insert(fresh).told(record, origin);
+            let mut activities = self.pushed.get_or_insert(fresh).told(record, origin);
+            activities.iter_mut().for_each(|activity| self.name_asks(activity));
+            return activities;
         }
         if record.source.protocol == ACTIVITY {
             let fact = serde_json::from_slice::<ActivityFact>(&record.body).ok();
@@ -121,6 +132,25 @@ impl Projection {
             .iter()
             .flat_map(|event| self.reader.read(event, gate.as_ref(), origin))
             .collect()
+    }
+
+    /// Remembers what the asks of a run are called that is about to wait.
+    fn park(&mut self, record: &Record) {
+        let Ok(fact) = serde_json::from_slice::<ParkedFact>(&record.body) else { return };
+        let name = |it: ParkedAsk| (it.read_as, it.ask);
+        self.parked = fact.asks.into_iter().map(name).collect();
+    }
+
+    /// Calls the asks that a turn waits for as the desk does.
+    fn name_asks(&self, activity: &mut Activity) {
+        let What::TurnEnded { ending: Ending::Suspended { asks }, .. } = &mut activity.what else {
+            return;
+        };
+        for ask in asks {
+            if let Some(name) = self.parked.get(ask) {
+                ask.clone_from(name);
+            }
+        }
     }
 
     fn closed(&mut self, record: &Record, origin: Origin) -> Vec<Activity> {

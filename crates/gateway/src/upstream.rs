@@ -31,7 +31,7 @@ mod live;
 mod resume;
 
 pub(crate) use call::Failure;
-pub(crate) use conduct::Wanted;
+pub(crate) use conduct::PlannedRun;
 pub(crate) use live::{Listener, Live};
 pub(crate) use resume::{FrontEndResume, NotResumed};
 
@@ -90,7 +90,7 @@ fn with_port(host: &Authority) -> String {
 /// What is done about events that break the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Policy {
+pub enum UpstreamPolicy {
     /// The nearest that a client runs clean is passed on.
     #[default]
     Repair,
@@ -108,7 +108,7 @@ pub struct Upstream {
     /// What is sent along with every request.
     headers: HeaderMap,
     /// What is done about events that break the protocol.
-    pub policy: Policy,
+    pub policy: UpstreamPolicy,
     /// Whether it is asked for the binary form.
     pub binary: bool,
     /// How long its answer may take to begin.
@@ -131,7 +131,7 @@ impl Upstream {
         Self {
             address,
             headers: HeaderMap::new(),
-            policy: Policy::default(),
+            policy: UpstreamPolicy::default(),
             binary: false,
             start: Duration::from_secs(30),
             idle: Duration::from_mins(5),
@@ -184,7 +184,7 @@ struct Threads {
 
 /// What becomes of a request for a run.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum RunSlot {
     /// It is about a run that is there.
     Join(Arc<Live>),
     /// It is a new run; it begins when the one before is over.
@@ -202,7 +202,7 @@ impl Upstreams {
 
     /// Where a request belongs. A run that was asked for by the same id is the same run. So is one that is under way, or
     /// whose end nobody heard, where the request brings nothing new.
-    pub(crate) fn place(&self, upstream: &str, input: &Value) -> Place {
+    pub(crate) fn slot(&self, upstream: &str, input: &Value) -> RunSlot {
         let word = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
         let key = (upstream.to_owned(), word("threadId").to_owned());
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -212,11 +212,11 @@ impl Upstreams {
         if let Some((live, touched)) = threads.last.get_mut(&key) {
             *touched = now;
             if live.is_run(word("runId")) || live.is_due() && live.knows_all_of(input) {
-                return Place::Join(Arc::clone(live));
+                return RunSlot::Join(Arc::clone(live));
             }
             if !live.is_over() {
                 if live.is_heard() {
-                    return Place::Busy;
+                    return RunSlot::Busy;
                 }
                 // Whoever goes on with something new does not wait for it any more.
                 live.call_off();
@@ -224,13 +224,13 @@ impl Upstreams {
             }
         }
         if threads.last.values().filter(|(live, _)| !live.is_over()).count() >= RUNS {
-            return Place::Full;
+            return RunSlot::Full;
         }
         let last = threads.last.get(&key).map(|(live, _)| live.as_ref());
         let live = Arc::new(Live::new(input, last));
         threads.last.insert(key, (Arc::clone(&live), now));
         threads.forget();
-        Place::Start(live, before)
+        RunSlot::Start(live, before)
     }
 }
 

@@ -465,7 +465,7 @@ async fn an_agent_that_misbehaves_is_closed_with_the_reason() {
 #[tokio::test]
 async fn broken_events_are_repaired_refused_or_told_as_the_policy_says() {
     let broken = json!({ "type": "TEXT_MESSAGE_CONTENT", "messageId": "ghost", "delta": "Boo." });
-    for policy in [Policy::Repair, Policy::Strict, Policy::Report] {
+    for policy in [UpstreamPolicy::Repair, UpstreamPolicy::Strict, UpstreamPolicy::Report] {
         let mut house = House::open(|upstream| upstream.policy = policy).await;
         let mut mind = Mind::new();
         let (client, agent) = begun(&mut house, &mind, "r1").await;
@@ -476,19 +476,19 @@ async fn broken_events_are_repaired_refused_or_told_as_the_policy_says() {
         let evidence: Vec<_> =
             records.iter().filter(|record| record.kind == Kind::Unreadable).collect();
         match policy {
-            Policy::Repair => {
+            UpstreamPolicy::Repair => {
                 mind.hear(&events);
                 assert_eq!(mind.ending, Ending::Finished);
                 assert_eq!(mind.messages[1]["content"], "Boo.");
             }
-            Policy::Strict => {
+            UpstreamPolicy::Strict => {
                 let last = events.last().unwrap();
                 assert_eq!(last["code"], "upstream-protocol");
                 assert!(last["message"].as_str().unwrap().contains("AGUI-SEQ-"), "{last}");
             }
-            Policy::Report => assert_eq!(events, [start(), broken.clone(), finish()]),
+            UpstreamPolicy::Report => assert_eq!(events, [start(), broken.clone(), finish()]),
         }
-        if policy == Policy::Report {
+        if policy == UpstreamPolicy::Report {
             assert!(evidence.is_empty());
             assert_ne!(records[1].findings, Value::Null);
         } else {
@@ -592,8 +592,8 @@ async fn a_redirect_is_not_followed_and_a_page_is_no_run() {
         assert!(house.records().await.is_empty());
         // It is not remembered either: the next request asks again.
         assert!(matches!(
-            house.gateway.upstreams.place("agent", &Mind::new().input("r1")),
-            Place::Start(..)
+            house.gateway.upstreams.slot("agent", &Mind::new().input("r1")),
+            RunSlot::Start(..)
         ));
     }
 }

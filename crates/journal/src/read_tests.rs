@@ -60,7 +60,7 @@ fn a_damaged_record_is_named_and_does_not_hide_the_others() {
     lie.unwrap().execute_batch("UPDATE record SET findings = '[' WHERE position = 3").unwrap();
     let error = journal.after(0, 10).unwrap_err();
     assert_eq!(error.to_string(), "record 3 is damaged: findings cannot be read");
-    assert_eq!(journal.after(3, 10).unwrap().len(), 7);
+    assert_eq!(journal.after(3, 100).unwrap().len(), Kind::ALL.len() - 3);
 }
 
 #[test]

@@ -154,6 +154,11 @@ impl ParkClaim {
         Resumption { claim: None, session, source, time, fact }
     }
 
+    /// That the agent is about to be called is not recorded, so it is not: the run waits as before.
+    pub(crate) fn not_begun(mut self) {
+        self.before = ParkState::Waiting;
+    }
+
     /// The run is over with: the next one has started, it failed to, or the thread went on without it.
     pub(crate) fn end(self, stage: Stage, source: Source, time: Timestamp) -> Resumption {
         let fact = ResumptionFact::new(&self.fact.run, None, stage);

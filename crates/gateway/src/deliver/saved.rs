@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use banister_events::activity::What;
+use banister_events::activity::{Ending, What};
 use banister_events::aep::mapping::Agents;
 use banister_journal::{Error, Journal};
 
@@ -152,7 +152,11 @@ impl Saved {
         let mut at_rest = false;
         for record in self.journal.session(session, seq.saturating_sub(TAIL as u64), TAIL)? {
             if let Some(last) = channel.next(&record).activities.last() {
-                at_rest = matches!(last.what, What::TurnEnded { .. } | What::SessionEnded { .. });
+                at_rest = match &last.what {
+                    // What waits for answers is not over.
+                    What::TurnEnded { ending, .. } => !matches!(ending, Ending::Suspended { .. }),
+                    other => matches!(other, What::SessionEnded { .. }),
+                };
             }
         }
         Ok(at_rest)

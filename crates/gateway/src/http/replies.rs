@@ -33,14 +33,14 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct ReplyQuery {
     /// The session, as the receipt of a push names it.
     session: Option<String>,
 }
 
 pub(super) async fn aaep(
     State(shared): State<Shared>,
-    Query(Wanted { session }): Query<Wanted>,
+    Query(ReplyQuery { session }): Query<ReplyQuery>,
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -49,7 +49,7 @@ pub(super) async fn aaep(
 
 pub(super) async fn aep(
     State(shared): State<Shared>,
-    Query(Wanted { session }): Query<Wanted>,
+    Query(ReplyQuery { session }): Query<ReplyQuery>,
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -87,7 +87,7 @@ async fn replies(
     let (out, body) = fed();
     let (gateway, stop) = (Arc::clone(&shared.gateway), shared.stop.clone());
     shared.gateway.tasks.spawn(async move {
-        let tail = Tail { protocol, session, after, asked: HashMap::new() };
+        let tail = ReplyTail { protocol, session, after, asked: HashMap::new() };
         tokio::select! {
             () = stop.cancelled() => {}
             () = gateway.keys.gone(&guest) => {}
@@ -98,7 +98,7 @@ async fn replies(
 }
 
 /// One session, read for answers.
-struct Tail {
+struct ReplyTail {
     protocol: Protocol,
     session: String,
     /// The number of the last record whose answer was seen.
@@ -106,7 +106,7 @@ struct Tail {
     asked: HashMap<String, AskFact>,
 }
 
-impl Tail {
+impl ReplyTail {
     async fn run(mut self, gateway: &Gateway, out: &mpsc::Sender<Bytes>) {
         let mut bell = gateway.hub.bell();
         let mut seq = 0;

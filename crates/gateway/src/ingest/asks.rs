@@ -15,7 +15,7 @@ use banister_journal::{Kind, Source};
 use jiff::Timestamp;
 
 use super::Item;
-use super::lane::Lane;
+use super::push_session::PushSession;
 use crate::asks::{AskDraft, Asks, Claim, Opened};
 use crate::facts::{Handoff, Sender};
 use crate::history::Fact;
@@ -46,16 +46,16 @@ pub(crate) struct AskListener {
 }
 
 impl Gateway {
-    /// Lets a lane listen, where its session asks something or may do so now.
+    /// Reads a session for what it asks, where it asks something or may do so now.
     pub(super) async fn listen(
         &self,
-        lane: &mut Lane,
+        push_session: &mut PushSession,
         session: &str,
         (protocol, items): (Protocol, &[Item]),
     ) -> Result<(), Error> {
         let asks = |item: &Item| item.session() == Some(session) && item.asks();
         let wanted = items.iter().any(asks) || self.asks.has_pushed(session);
-        if lane.listener.is_some() || !wanted {
+        if push_session.listener.is_some() || !wanted {
             return Ok(());
         }
         let Some(mut pushed) = Pushed::of(protocol.name()) else { return Ok(()) };
@@ -73,7 +73,8 @@ impl Gateway {
         let (handoffs, open): (Vec<Opened>, Vec<Opened>) =
             waiting.partition(|it| it.handoff.is_some());
         let ids = |asks: Vec<Opened>| asks.into_iter().map(|it| it.ask.id).collect();
-        lane.listener = Some(AskListener { pushed, open: ids(open), handoffs: ids(handoffs) });
+        push_session.listener =
+            Some(AskListener { pushed, open: ids(open), handoffs: ids(handoffs) });
         Ok(())
     }
 }

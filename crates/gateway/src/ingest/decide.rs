@@ -20,7 +20,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{ID_REUSED, Item, NOTHING_TO_DECIDE, Place, Policy, Pusher, breaks, found, kept};
+use super::{
+    ID_REUSED, Item, NOTHING_TO_DECIDE, PushPolicy, Pusher, SessionRef, breaks, found, kept,
+};
 use crate::admission::{Accepted, Admitted, Judged, denied};
 use crate::asks::Asker;
 use crate::desk::Decided;
@@ -119,7 +121,7 @@ impl Gateway {
     ) -> Result<Accepted, Trouble> {
         let nothing = |why: &str| Trouble::Found(vec![NOTHING_TO_DECIDE.at("", why)]);
         let facts = item.read.as_ref().map_err(|findings| Trouble::Found(findings.clone()))?;
-        let Place::Session(session) = &facts.place else {
+        let SessionRef::Session(session) = &facts.place else {
             return Err(nothing("this is a response, not an event"));
         };
         let Some(event_id) = &facts.id else { return Err(nothing("the event has no id")) };
@@ -131,18 +133,18 @@ impl Gateway {
         };
         let gate = gated.as_ref().map(|gated| gated.gate.clone());
         let now = self.clock.now();
-        let mut lane = self.lanes.enter(session).await;
-        self.recall(&mut lane, session, source.protocol).await.map_err(Trouble::Failed)?;
-        let known = lane.remembers(event_id);
-        let strict = self.policy(&source.key) == Policy::Strict;
-        let before = lane.take();
+        let mut push_session = self.push_sessions.enter(session).await;
+        self.recall(&mut push_session, session, source.protocol).await.map_err(Trouble::Failed)?;
+        let known = push_session.remembers(event_id);
+        let strict = self.policy(&source.key) == PushPolicy::Strict;
+        let before = push_session.take();
         let mut memory = before.clone();
         let findings = match &mut memory {
             Some(memory) if !known => memory.checker.message(&item.bytes),
             _ => Vec::new(),
         };
         if strict && breaks(&findings) {
-            lane.restore(before);
+            push_session.restore(before);
             return Err(Trouble::Found(kept(findings)));
         }
         let findings = kept(findings);
@@ -166,12 +168,12 @@ impl Gateway {
         // Meanwhile the session has no memory: whoever waits may go, and what is under way is recorded all the same.
         let admitted = self.admit(Judged { entry, protocol, gate: gate.clone(), ask }).await;
         let Admitted::Accepted(mut accepted) = admitted.map_err(Trouble::Failed)? else {
-            lane.restore(before);
-            lane.remember(event_id);
+            push_session.restore(before);
+            push_session.remember(event_id);
             return Err(Trouble::Reused);
         };
-        lane.restore(if accepted.duplicate { before } else { memory });
-        lane.remember(event_id);
+        push_session.restore(if accepted.duplicate { before } else { memory });
+        push_session.remember(event_id);
         if accepted.duplicate && accepted.gate.is_none() && gate.is_some() {
             let reason = "This event was pushed before, and nobody asked whether it may.";
             accepted.gate = Some(denied(NOTHING_TO_DECIDE.code, reason, None));

@@ -11,7 +11,7 @@ use banister_events::{aaep, frame, id, text};
 use bytes::Bytes;
 
 use super::asks::may_ask;
-use super::{Held, NOT_AN_EVENT, OTHER_THREAD, Pusher, kept};
+use super::{LockedSessions, NOT_AN_EVENT, OTHER_THREAD, Pusher, kept};
 
 /// The longest id, turn or name that is taken as it is.
 const NAME_BYTES: usize = 200;
@@ -21,13 +21,13 @@ const NAME_BYTES: usize = 200;
 pub(super) struct Item {
     pub(super) bytes: Bytes,
     /// What it says about itself, or why it cannot be taken.
-    pub(super) read: Result<Facts, Vec<Finding>>,
+    pub(super) read: Result<EventFacts, Vec<Finding>>,
 }
 
 /// What a message says about itself.
 #[derive(Debug)]
-pub(super) struct Facts {
-    pub(super) place: Place,
+pub(super) struct EventFacts {
+    pub(super) place: SessionRef,
     pub(super) agent: String,
     pub(super) id: Option<String>,
     pub(super) turn: Option<String>,
@@ -40,17 +40,17 @@ pub(super) struct Facts {
 
 /// Where a message belongs.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum SessionRef {
     Session(String),
     /// Where the event with this id is.
     Of(String),
 }
 
-impl Facts {
+impl EventFacts {
     pub(super) fn session(&self) -> Option<&str> {
         match &self.place {
-            Place::Session(session) => Some(session),
-            Place::Of(_) => None,
+            SessionRef::Session(session) => Some(session),
+            SessionRef::Of(_) => None,
         }
     }
 }
@@ -70,9 +70,9 @@ impl Item {
     }
 
     /// Whether an event with its id was recorded lately.
-    pub(super) fn is_remembered(&self, held: &Held) -> bool {
-        let lane = self.session().and_then(|session| held.get(session));
-        lane.zip(self.id()).is_some_and(|(lane, id)| lane.remembers(id))
+    pub(super) fn is_remembered(&self, locked: &LockedSessions) -> bool {
+        let push_session = self.session().and_then(|session| locked.get(session));
+        push_session.zip(self.id()).is_some_and(|(push_session, id)| push_session.remembers(id))
     }
 }
 
@@ -98,7 +98,7 @@ impl Pusher {
         bytes: &[u8],
         index: usize,
         parser: &mut Parser,
-    ) -> Result<Facts, Vec<Finding>> {
+    ) -> Result<EventFacts, Vec<Finding>> {
         let unreadable = || kept(check::alone(self.protocol, bytes));
         let document = parser.parse(bytes).map_err(|_| unreadable())?;
         let event = document.root();
@@ -117,14 +117,14 @@ impl Pusher {
         Ok(facts)
     }
 
-    fn aaep(&self, event: View<'_>) -> Result<Facts, Vec<Finding>> {
+    fn aaep(&self, event: View<'_>) -> Result<EventFacts, Vec<Finding>> {
         let kind = word(event, "/type").unwrap_or_default();
         if aaep::event::is_control(&kind) {
             let message = format!("{} is no event", text::one_line(&kind));
             return Err(vec![NOT_AN_EVENT.at("/type", message)]);
         }
         let agent = name(event, "/producer/agent_id");
-        Ok(Facts {
+        Ok(EventFacts {
             place: self.session(&[&word(event, "/session_id").unwrap_or("-".into())]),
             agent: agent.unwrap_or_else(|| "unknown".to_owned()),
             id: key(event, "/event_id"),
@@ -135,14 +135,14 @@ impl Pusher {
         })
     }
 
-    fn agui(&self, event: View<'_>) -> Facts {
+    fn agui(&self, event: View<'_>) -> EventFacts {
         let thread = self.thread.as_deref().unwrap_or("-");
         let named = word(event, "/threadId").filter(|named| named != thread);
         let other = |named: Cow<'_, str>| {
             let message = format!("it names the thread {}", text::one_line(&named));
             OTHER_THREAD.at("/threadId", text::shorten(&message, 300))
         };
-        Facts {
+        EventFacts {
             place: self.session(&[thread]),
             agent: "agui".to_owned(),
             id: None,
@@ -153,7 +153,7 @@ impl Pusher {
         }
     }
 
-    fn aep(&self, event: View<'_>) -> Facts {
+    fn aep(&self, event: View<'_>) -> EventFacts {
         let agent = name(event, "/agent/slug").unwrap_or_else(|| "unknown".to_owned());
         let request = key(event, "/request_event_id").filter(|_| event.get("type").is_none());
         let place = request.map_or_else(
@@ -162,9 +162,9 @@ impl Pusher {
                     word(event, "/session/id").or_else(|| word(event, "/session/conversation_id"));
                 self.session(&[&agent, &session.unwrap_or("-".into())])
             },
-            Place::Of,
+            SessionRef::Of,
         );
-        Facts {
+        EventFacts {
             place,
             agent,
             id: key(event, "/id"),
@@ -175,10 +175,10 @@ impl Pusher {
         }
     }
 
-    fn session(&self, names: &[&str]) -> Place {
+    fn session(&self, names: &[&str]) -> SessionRef {
         let mut parts = vec![self.key.as_str(), self.protocol.name()];
         parts.extend(names);
-        Place::Session(id::derive("s_", &parts))
+        SessionRef::Session(id::derive("s_", &parts))
     }
 }
 

@@ -39,7 +39,7 @@ const EVIDENCE: usize = banister_events::limits::EVIDENCE_BYTES;
 
 /// A run that is to be.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct PlannedRun {
     /// The agent's name.
     pub(crate) name: String,
     pub(crate) upstream: Upstream,
@@ -55,9 +55,9 @@ pub(crate) struct Wanted {
 }
 
 /// A run on its way into the journal.
-struct Run<'r> {
+struct RecordedRun<'r> {
     gateway: &'r Gateway,
-    wanted: &'r Wanted,
+    planned: &'r PlannedRun,
     session: String,
     source: Source,
     turn: Option<String>,
@@ -68,30 +68,39 @@ struct Run<'r> {
     parked: Option<ParkClaim>,
 }
 
+/// One event on its way into history.
+struct EventRecord {
+    entry: Entry,
+    /// What it asks.
+    asked: Vec<(Ask, Context)>,
+    /// Whether it starts a run.
+    starts: bool,
+}
+
 impl Gateway {
     /// Runs an agent to its end. Says whether it began; where it did not, the run that waited is given back.
     pub(crate) async fn conduct(
         self: Arc<Self>,
-        mut wanted: Wanted,
+        mut planned: PlannedRun,
         stop: CancellationToken,
         begun: oneshot::Sender<Result<(), Failure>>,
     ) -> Option<ParkClaim> {
-        let parked = wanted.parked.take();
-        if let Some(before) = &wanted.before {
+        let parked = planned.parked.take();
+        if let Some(before) = &planned.before {
             before.over().await;
         }
-        let live = &wanted.live;
+        let live = &planned.live;
         let answered = tokio::select! {
             () = stop.cancelled() => Err(Failure::CalledOff),
             () = live.called_off.cancelled() => Err(Failure::CalledOff),
-            answered = timeout(wanted.upstream.start, wanted.upstream.call(wanted.body.clone())) => {
+            answered = timeout(planned.upstream.start, planned.upstream.call(planned.body.clone())) => {
                 answered.unwrap_or(Err(Failure::Silent))
             }
         };
         let arriving = match answered {
             Ok(arriving) => arriving,
             Err(failure) => {
-                tracing::warn!(upstream = wanted.name, %failure, "An agent gave no run.");
+                tracing::warn!(upstream = planned.name, %failure, "An agent gave no run.");
                 live.tell(vec![failed("upstream", &failure.to_string()).into()], true);
                 self.upstreams.lose(live);
                 begun.send(Err(failure)).ok();
@@ -99,8 +108,8 @@ impl Gateway {
             }
         };
         begun.send(Ok(())).ok();
-        let mut run = Run::new(&self, &wanted, parked);
-        let mut guard = Guard::new(wanted.upstream.policy);
+        let mut run = RecordedRun::new(&self, &planned, parked);
+        let mut guard = Guard::new(planned.upstream.policy);
         let told = run.read(arriving, &mut guard, &stop).await;
         let ended = match told {
             Ok(None) => return None,
@@ -108,7 +117,7 @@ impl Gateway {
             Err(error) => Err(error),
         };
         if let Err(error) = ended {
-            tracing::error!(upstream = wanted.name, %error, "A run was not recorded to its end.");
+            tracing::error!(upstream = planned.name, %error, "A run was not recorded to its end.");
             let why = "what follows could not be recorded, so it is not told";
             live.tell(vec![failed("journal", why).into()], true);
         }
@@ -119,13 +128,13 @@ impl Gateway {
 /// Why a run ends that has no end of its own: a word and a sentence; none where the agent just stopped.
 type Why = Option<(&'static str, &'static str)>;
 
-impl<'r> Run<'r> {
-    fn new(gateway: &'r Gateway, wanted: &'r Wanted, parked: Option<ParkClaim>) -> Self {
-        let thread = wanted.input.get("threadId").and_then(Value::as_str).unwrap_or_default();
-        let session = session_of(&wanted.name, thread);
-        let source = source(&wanted.name);
+impl<'r> RecordedRun<'r> {
+    fn new(gateway: &'r Gateway, planned: &'r PlannedRun, parked: Option<ParkClaim>) -> Self {
+        let thread = planned.input.get("threadId").and_then(Value::as_str).unwrap_or_default();
+        let session = session_of(&planned.name, thread);
+        let source = source(&planned.name);
         let (reader, index) = (Reader::default(), Index::default());
-        Self { gateway, wanted, session, source, turn: None, reader, index, parked }
+        Self { gateway, planned, session, source, turn: None, reader, index, parked }
     }
 
     /// Passes on what arrives. Gives why it ends; nothing where the end was told.
@@ -135,7 +144,7 @@ impl<'r> Run<'r> {
         guard: &mut Guard,
         stop: &CancellationToken,
     ) -> Result<Option<Why>, Error> {
-        let Upstream { idle, longest, bytes: most, .. } = self.wanted.upstream;
+        let Upstream { idle, longest, bytes: most, .. } = self.planned.upstream;
         let end = Instant::now() + longest;
         let mut bytes = 0;
         loop {
@@ -143,7 +152,7 @@ impl<'r> Run<'r> {
             let until = end.min(Instant::now() + patience);
             let arrived = tokio::select! {
                 () = stop.cancelled() => return Ok(Some(Some(("shutdown", "the gateway stops")))),
-                () = self.wanted.live.called_off.cancelled() => {
+                () = self.planned.live.called_off.cancelled() => {
                     let why = "somebody went on with something else";
                     return Ok(Some(Some(("superseded", why))));
                 }
@@ -199,8 +208,7 @@ impl<'r> Run<'r> {
                 facts.push(self.evidence(&bytes, &findings).into());
             }
             for (event, findings) in good {
-                let starts = kind(&event).as_deref() == Some("RUN_STARTED");
-                let (entry, asked) = self.entry(&event, &findings);
+                let EventRecord { entry, asked, starts } = self.entry(&event, &findings);
                 if !asked.is_empty() {
                     // What came before is told first: the run that goes on is asked with all of it.
                     self.commit(&mut facts, &mut events, false).await?;
@@ -228,7 +236,7 @@ impl<'r> Run<'r> {
             }
         }
         if ends || !events.is_empty() {
-            self.wanted.live.tell(std::mem::take(events), ends);
+            self.planned.live.tell(std::mem::take(events), ends);
         }
         Ok(())
     }
@@ -237,7 +245,7 @@ impl<'r> Run<'r> {
     fn park(&self, asked: Vec<(Ask, Context)>) -> Result<Vec<Fact>, Error> {
         let now = self.gateway.clock.now();
         if asked.len() > MOST_ASKS {
-            tracing::warn!(upstream = self.wanted.name, "A run has too many interrupts to ask.");
+            tracing::warn!(upstream = self.planned.name, "A run has too many interrupts to ask.");
             return Ok(Vec::new());
         }
         let run = self.turn.clone().unwrap_or_default();
@@ -246,18 +254,19 @@ impl<'r> Run<'r> {
             let interrupt = ask.token.clone();
             // An agent may use the name of an interrupt again in its next run.
             let id = id::derive("ask_", &[&self.session, &run, &interrupt]);
+            let read_as = ask.id.clone();
             let ask = answerable(Ask { id: id.clone(), ..ask });
             let key = self.source.key.clone();
             let sender = Sender { protocol: Protocol::Agui, key, token: interrupt.clone() };
             let own = Source { protocol: "banister".to_owned(), ..self.source.clone() };
             let about = (ask, context);
             drafts.push(AskDraft::pushed(about, (&self.session, own), (sender, None), now)?);
-            asks.push(ParkedAsk { interrupt, ask: id });
+            asks.push(ParkedAsk { interrupt, ask: id, read_as });
         }
-        let input = input_after(&self.wanted.body, &self.wanted.live);
-        let fact = ParkedFact { upstream: self.wanted.name.clone(), run, asks, input };
+        let input = input_after(&self.planned.body, &self.planned.live);
+        let fact = ParkedFact { upstream: self.planned.name.clone(), run, asks, input };
         let (session, source) = (self.session.clone(), self.source.clone());
-        let mut facts: Vec<Fact> = self.gateway.leave_parked(&self.session, &self.wanted.name);
+        let mut facts: Vec<Fact> = self.gateway.leave_parked(&self.session, &self.planned.name);
         facts.push(ParkedDraft { session, source, time: now, fact }.into());
         facts.extend(drafts.into_iter().map(Fact::from));
         Ok(facts)
@@ -270,28 +279,30 @@ impl<'r> Run<'r> {
             return vec![claim.end(Stage::Started, self.source.clone(), now).into()];
         }
         if starts {
-            return self.gateway.leave_parked(&self.session, &self.wanted.name);
+            return self.gateway.leave_parked(&self.session, &self.planned.name);
         }
         Vec::new()
     }
 
-    fn entry(&mut self, event: &Bytes, findings: &[Finding]) -> (Entry, Vec<(Ask, Context)>) {
+    fn entry(&mut self, event: &Bytes, findings: &[Finding]) -> EventRecord {
         let mut body = event.clone();
-        let mut action = None;
+        let (mut action, mut starts) = (None, false);
         if let Ok(fields) = serde_json::from_slice::<Map<String, Value>>(event) {
             let word = |name: &str| {
                 let word = fields.get(name)?.as_str()?;
                 (word.len() <= 200).then(|| word.to_owned())
             };
             action = word("toolCallId");
-            if kind(event).as_deref() == Some("RUN_STARTED") {
+            starts = kind(event).as_deref() == Some("RUN_STARTED");
+            if starts {
                 self.turn = word("runId");
                 body = self.with_input(fields).unwrap_or(body);
             }
         }
         let (found, asked) = self.read_event(&body);
         let draft = self.draft(Kind::Event, body, findings);
-        (self.gateway.keeper.message(Draft { action, ..draft }, found), asked)
+        let entry = self.gateway.keeper.message(Draft { action, ..draft }, found);
+        EventRecord { entry, asked, starts }
     }
 
     /// What can be found now that this was said, and what it asks.
@@ -334,7 +345,7 @@ impl<'r> Run<'r> {
         if start.contains_key("input") {
             return None;
         }
-        let asked = &self.wanted.input;
+        let asked = &self.planned.input;
         let messages = asked.get("messages")?.as_array()?;
         let answered =
             |message: &Value| message.get("role").is_some_and(|role| role == "assistant");

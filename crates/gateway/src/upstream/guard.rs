@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Policy;
+use super::UpstreamPolicy;
 use super::call::Message;
 
 /// How many findings are kept of one message.
@@ -30,7 +30,7 @@ pub(super) struct Passed {
 /// Judges one stream.
 #[derive(Debug)]
 pub(super) struct Guard {
-    policy: Policy,
+    policy: UpstreamPolicy,
     checker: Checker,
     repairer: Repairer,
     /// Whether the run's end came.
@@ -38,7 +38,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    pub(super) fn new(policy: Policy) -> Self {
+    pub(super) fn new(policy: UpstreamPolicy) -> Self {
         let (checker, repairer) = (Checker::new(Protocol::Agui), Repairer::default());
         Self { policy, checker, repairer, ended: false }
     }
@@ -52,7 +52,7 @@ impl Guard {
     pub(super) fn message(&mut self, message: Message) -> Passed {
         let bytes = match message {
             Ok(bytes) => bytes,
-            Err(error) if self.policy == Policy::Repair => {
+            Err(error) if self.policy == UpstreamPolicy::Repair => {
                 self.repairer.unframed(error);
                 return self.repaired(Some(Bytes::new()), Vec::new());
             }
@@ -66,7 +66,7 @@ impl Guard {
             Some("RUN_STARTED") => false,
             _ => self.ended,
         };
-        if self.policy == Policy::Repair {
+        if self.policy == UpstreamPolicy::Repair {
             let events = self.repairer.message(&bytes);
             return self.repaired(Some(bytes), events);
         }
@@ -77,7 +77,7 @@ impl Guard {
     /// What is missing at the end of the stream. `why` is told where the run has no end of its own.
     pub(super) fn finish(&mut self, why: Option<(&str, &str)>) -> Passed {
         let why = why.filter(|_| !self.ended);
-        if self.policy == Policy::Repair {
+        if self.policy == UpstreamPolicy::Repair {
             let mut events = Vec::new();
             if let Some((code, message)) = why {
                 events.extend(self.repairer.message(failed(code, message).as_bytes()));
@@ -110,7 +110,7 @@ impl Guard {
 
     fn judged(&mut self, bytes: Bytes, findings: Vec<Finding>) -> Passed {
         let broken = findings.iter().find(|finding| finding.rule.severity == Severity::Error);
-        let broken = broken.filter(|_| self.policy == Policy::Strict);
+        let broken = broken.filter(|_| self.policy == UpstreamPolicy::Strict);
         if let Some(Finding { rule, message, .. }) = broken {
             let reason = format!("the agent broke the protocol: {message} ({})", rule.code);
             self.ended = true;

@@ -17,7 +17,7 @@ use crate::attach::{dropping, sent};
 /// One run of a thread.
 #[derive(Debug)]
 pub(crate) struct Live {
-    told: Mutex<Told>,
+    log: Mutex<RunLog>,
     /// Rings when something was told.
     bell: watch::Sender<()>,
     listeners: AtomicUsize,
@@ -25,7 +25,7 @@ pub(crate) struct Live {
 }
 
 #[derive(Debug)]
-struct Told {
+struct RunLog {
     /// The runs that this is: as it was asked for, and as the agent calls it.
     runs: HashSet<String>,
     /// Messages and state, as far as the events have come.
@@ -36,7 +36,7 @@ struct Told {
     /// The last run's start, and its ends.
     start: Option<Bytes>,
     ends: Vec<Bytes>,
-    open: Open,
+    open: OpenItems,
     over: bool,
     heard: bool,
     /// Whether every card of the thread is known here. Clients do not send theirs.
@@ -60,20 +60,20 @@ impl Live {
         let state = input.get("state").filter(|state| !state.is_null()).cloned();
         let reducer = Reducer::with(messages, state.unwrap_or_else(|| Value::Object(Map::new())));
         let run = input.get("runId").and_then(Value::as_str).unwrap_or_default();
-        let told = Told {
+        let log = RunLog {
             runs: HashSet::from([run.to_owned()]),
             follower: Follower::new(reducer),
             events: Vec::new(),
             bytes: 0,
             start: None,
             ends: Vec::new(),
-            open: Open::default(),
+            open: OpenItems::default(),
             over: false,
             heard: false,
             all_cards,
         };
         Self {
-            told: Mutex::new(told),
+            log: Mutex::new(log),
             bell: watch::Sender::new(()),
             listeners: AtomicUsize::new(0),
             called_off: CancellationToken::new(),
@@ -82,31 +82,31 @@ impl Live {
 
     /// Tells events that are history by now.
     pub(super) fn tell(&self, events: Vec<Bytes>, over: bool) {
-        let mut told = self.lock();
+        let mut log = self.lock();
         for event in events {
-            told.take(event);
+            log.take(event);
         }
-        told.over |= over;
-        drop(told);
+        log.over |= over;
+        drop(log);
         self.bell.send_replace(());
     }
 
     /// The events after the first `seen`, and whether they are the last.
     pub(crate) fn after(&self, seen: usize) -> (Vec<Bytes>, bool) {
-        let told = self.lock();
-        (told.events.iter().skip(seen).cloned().collect(), told.over)
+        let log = self.lock();
+        (log.events.iter().skip(seen).cloned().collect(), log.over)
     }
 
     /// What somebody is told who comes back with these messages, how many events that stands for, and whether it is all.
     pub(crate) fn again(&self, input: &Value) -> (Vec<Bytes>, usize, bool) {
-        let told = self.lock();
-        (told.again(input), told.events.len(), told.over)
+        let log = self.lock();
+        (log.again(input), log.events.len(), log.over)
     }
 
     /// The messages so far, without cards, and the state: what a client sends with the next run.
     pub(super) fn conversation(&self) -> (Vec<Value>, Value) {
-        let told = self.lock();
-        let reducer = told.follower.reducer();
+        let log = self.lock();
+        let reducer = log.follower.reducer();
         let messages = reducer.messages().filter(|message| message.role() != "activity");
         (messages.map(Message::to_value).collect(), reducer.state().clone())
     }
@@ -137,8 +137,8 @@ impl Live {
 
     /// Whether somebody may still wait for it: it is under way, or nobody heard its end.
     pub(super) fn is_due(&self) -> bool {
-        let told = self.lock();
-        !told.over || !told.heard
+        let log = self.lock();
+        !log.over || !log.heard
     }
 
     /// Whether it is the run with this id.
@@ -151,8 +151,8 @@ impl Live {
         if input.get("resume").and_then(Value::as_array).is_some_and(|resume| !resume.is_empty()) {
             return false;
         }
-        let told = self.lock();
-        let known: HashSet<&str> = told.follower.reducer().messages().map(Message::id).collect();
+        let log = self.lock();
+        let known: HashSet<&str> = log.follower.reducer().messages().map(Message::id).collect();
         let messages = input.get("messages").and_then(Value::as_array);
         messages.into_iter().flatten().all(|message| {
             message.get("id").and_then(Value::as_str).is_some_and(|id| known.contains(id))
@@ -174,8 +174,8 @@ impl Live {
         self.lock().bytes
     }
 
-    fn lock(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, RunLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -189,7 +189,7 @@ impl Drop for Listener {
     }
 }
 
-impl Told {
+impl RunLog {
     fn take(&mut self, event: Bytes) {
         self.bytes += event.len();
         let head: Head = serde_json::from_slice(&event).unwrap_or_default();
@@ -266,11 +266,11 @@ fn with_cards(messages: Vec<Value>, before: &Reducer) -> Vec<Value> {
 
 /// What is open, so that it can be opened again for who comes back.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenItems {
     /// Kind and name → the event that opened it, in their order.
     started: Vec<(String, Bytes)>,
     /// Owner → what its chunks go on with.
-    lanes: BTreeMap<Option<String>, Bytes>,
+    chunks: BTreeMap<Option<String>, Bytes>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -290,24 +290,24 @@ struct Head {
     owner: Option<String>,
 }
 
-impl Open {
+impl OpenItems {
     fn take(&mut self, head: &Head, event: &Bytes) {
         let id = head.message.as_ref().or(head.call.as_ref());
         match &*head.kind {
             "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR" => return *self = Self::default(),
             "TEXT_MESSAGE_CHUNK" | "TOOL_CALL_CHUNK" | "REASONING_MESSAGE_CHUNK" => {
                 if let (Some(_), Some(opener)) = (id, without_words(event)) {
-                    self.lanes.insert(head.owner.clone(), opener);
+                    self.chunks.insert(head.owner.clone(), opener);
                 }
                 return;
             }
-            "MESSAGES_SNAPSHOT" => self.lanes.clear(),
+            "MESSAGES_SNAPSHOT" => self.chunks.clear(),
             "RAW"
             | "ACTIVITY_SNAPSHOT"
             | "ACTIVITY_DELTA"
             | "REASONING_ENCRYPTED_VALUE"
             | "SUBAGENT_STARTED" => {}
-            _ => drop(self.lanes.remove(&head.owner)),
+            _ => drop(self.chunks.remove(&head.owner)),
         }
         let (what, opens) = match &*head.kind {
             "TEXT_MESSAGE_START" => ("text", true),
@@ -337,7 +337,7 @@ impl Open {
     }
 
     fn again(&self) -> impl Iterator<Item = Bytes> {
-        self.started.iter().map(|(_, start)| start).chain(self.lanes.values()).cloned()
+        self.started.iter().map(|(_, start)| start).chain(self.chunks.values()).cloned()
     }
 }
 

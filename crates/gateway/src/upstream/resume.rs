@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::call::Failure;
-use super::conduct::{Wanted, note, source};
+use super::conduct::{PlannedRun, note, source};
 use super::guard::failed;
 use super::{Live, Upstream};
 use crate::asks::{NotParked, ParkClaim, Refused, Resumer};
@@ -32,6 +32,8 @@ use crate::{Error, Gateway};
 /// How long the gateway waits at first before it calls an agent again that cannot be reached, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How long the gateway waits between two looks for runs that are ready, where the first found some.
+const PACE: Duration = Duration::from_millis(100);
 /// How long the gateway waits where too many runs are under way.
 const CROWDED: Duration = Duration::from_secs(1);
 
@@ -69,12 +71,16 @@ impl Gateway {
         let mut changed = self.asks.parking();
         loop {
             changed.borrow_and_update();
-            for session in self.asks.resumable() {
+            let ready = self.asks.resumable();
+            let pace = if ready.is_empty() { Duration::ZERO } else { PACE };
+            for session in ready {
                 // Whoever was quicker goes on with it.
                 if let Ok(claim) = self.asks.take_parked(&session, Resumer::Gateway) {
                     self.tasks.spawn(Arc::clone(&self).resume(claim, stop.clone()));
                 }
             }
+            // What could not be recorded is ready again at once.
+            tokio::time::sleep(pace).await;
             tokio::select! {
                 () = stop.cancelled() => break,
                 rung = changed.changed() => if rung.is_err() { break },
@@ -100,8 +106,8 @@ impl Gateway {
         };
         let begun = claim.begun(&next, source(&name), self.clock.now());
         if let Err(error) = self.history.commit(vec![begun.into()], Durability::Synced).await {
-            tracing::error!(%error, upstream = name, "A run is not resumed.");
-            return;
+            tracing::error!(%error, upstream = name, "A run is not resumed yet.");
+            return claim.not_begun();
         }
         self.call_again(claim, (name, upstream), input, stop).await;
     }
@@ -126,9 +132,9 @@ impl Gateway {
             };
             let (name, upstream, body) = (name.clone(), upstream.clone(), body.clone());
             let (input, parked) = (input.clone(), Some(claim));
-            let wanted = Wanted { name, upstream, body, input, live, before, parked };
+            let planned = PlannedRun { name, upstream, body, input, live, before, parked };
             let (begun, answer) = oneshot::channel();
-            let unstarted = Arc::clone(self).conduct(wanted, stop.clone(), begun).await;
+            let unstarted = Arc::clone(self).conduct(planned, stop.clone(), begun).await;
             let Some(unstarted) = unstarted else { return };
             claim = unstarted;
             let failure = answer.await.ok().and_then(Result::err);
@@ -217,7 +223,10 @@ impl Gateway {
         }
         let run = input.get("runId").and_then(Value::as_str).unwrap_or_default();
         let begun = claim.begun(run, source(upstream), self.clock.now());
-        self.history.commit(vec![begun.into()], Durability::Synced).await?;
+        if let Err(error) = self.history.commit(vec![begun.into()], Durability::Synced).await {
+            claim.not_begun();
+            return Err(error.into());
+        }
         let resume = Value::Array(resume);
         if input.get("resume") == Some(&resume) {
             return Ok(FrontEndResume::Go { claim, body: body.clone(), input: input.clone() });

@@ -3,9 +3,10 @@
 use banister_events::activity::{Answer, Outcome, Reply};
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
-use banister_journal::Record;
+use banister_journal::{Durability, Record};
 
 use super::*;
+use crate::asks::Resumer;
 use crate::desk::{AnswerRequest, Opened, PersonAnswer, Refused};
 use crate::project::Projection;
 
@@ -359,6 +360,28 @@ async fn an_agent_that_interrupts_and_dies_loses_no_answer_and_a_front_end_goes_
     let input = house.goes_on().await;
     assert_eq!(input["resume"], resume(&[("int-1", true)]), "the answer that counted");
     client.await.unwrap().whole().await;
+}
+
+#[tokio::test]
+async fn a_resumption_that_the_gateway_stopped_in_is_told_and_not_tried_again() {
+    let mut house = House::open(|_| {}).await;
+    house.interrupted(&[interrupt("int-1")]).await;
+    let session = session_of("agent", "t");
+    // As if the gateway ended between the record and the call.
+    let mut claim = house.gateway.asks.take_parked(&session, Resumer::FrontEnd).unwrap();
+    let begun = claim.begun("r2", conduct::source("agent"), house.gateway.clock.now());
+    let facts = vec![begun.into()];
+    house.gateway.history.commit(facts, Durability::Synced).await.unwrap();
+    std::mem::forget(claim);
+    house.answer("int-1", PersonAnswer::Accept).await.unwrap();
+    let mut house = house.restarted().await;
+    let records = house.recorded(Kind::Resumption, 2).await;
+    let told: Value = serde_json::from_slice(&records[records.len() - 2].body).unwrap();
+    assert_eq!((&told["type"], &told["code"]), (&json!("RUN_ERROR"), &json!("upstream")));
+    house.is_quiet().await;
+    let mut house = house.restarted().await;
+    house.is_quiet().await;
+    assert_eq!(house.records().await.len(), records.len(), "it is told once");
 }
 
 /// The id of the ask in these records.

@@ -322,7 +322,8 @@ fn exact_bytes_are_held_until_they_are_settled(open: impl Fn() -> Appender) {
 
 #[test]
 fn every_kind_has_its_own_stored_name() {
-    let names = "event unreadable verdict ask answer expiry withdrawal idle grant revocation";
+    let names = "event unreadable verdict ask answer expiry withdrawal idle grant revocation \
+                 parked resumption";
     assert_eq!(Kind::ALL.map(Kind::as_str).join(" "), names);
     assert_eq!(Kind::ALL.map(|kind| Kind::parse(kind.as_str())), Kind::ALL.map(Some));
     assert_eq!(Kind::parse("Event"), None);

@@ -17,7 +17,7 @@ use crate::http::{Problem, Shared};
 use crate::keys::{Guest, Scope};
 
 /// How an entry stands before it counts.
-enum Stand {
+enum InterruptState {
     Open(Box<Opened>),
     Over(Option<CloseFact>),
 }
@@ -31,27 +31,27 @@ pub(super) async fn settle(
 ) -> Result<Vec<Value>, Problem> {
     let mut entries = Vec::new();
     for (index, answer) in answers(input).into_iter().enumerate() {
-        let stand = stand(shared, session, &answer.token).await?.ok_or_else(|| {
+        let state = state_of(shared, session, &answer.token).await?.ok_or_else(|| {
             let message = format!("nothing called {:?} was asked here", answer.token);
             let place = format!("/resume/{index}/interruptId");
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "resume", message)
                 .at(UNKNOWN.code, &place)
                 .remedy(UNKNOWN.remedy)
         })?;
-        entries.push((answer, stand));
+        entries.push((answer, state));
     }
-    let counts = entries.iter().any(|(_, stand)| matches!(stand, Stand::Open(_)));
+    let counts = entries.iter().any(|(_, state)| matches!(state, InterruptState::Open(_)));
     if counts && !guest.may(Scope::Answer) {
         let message = "this key may not answer, and the session waits for an answer";
         return Err(Problem::new(StatusCode::FORBIDDEN, "scope", message)
             .remedy("resume with a key that carries the scope answer, or once it was answered"));
     }
     let mut told = Vec::new();
-    for (index, (answer, stand)) in entries.into_iter().enumerate() {
+    for (index, (answer, state)) in entries.into_iter().enumerate() {
         let interrupt = answer.token.clone();
-        let (fact, late) = match stand {
-            Stand::Over(fact) => (fact, true),
-            Stand::Open(opened) => match given(shared, guest, answer, &opened).await {
+        let (fact, late) = match state {
+            InterruptState::Over(fact) => (fact, true),
+            InterruptState::Open(opened) => match given(shared, guest, answer, &opened).await {
                 Ok(fact) => (Some(fact), false),
                 Err(Refused::Late(fact)) => (Some(fact), true),
                 Err(Refused::Unfit | Refused::Another) => {
@@ -90,12 +90,16 @@ async fn given(
 }
 
 /// How an interrupt of a session stands; none where nothing of that name was asked in it.
-async fn stand(shared: &Shared, session: &str, interrupt: &str) -> Result<Option<Stand>, Problem> {
+async fn state_of(
+    shared: &Shared,
+    session: &str,
+    interrupt: &str,
+) -> Result<Option<InterruptState>, Problem> {
     let gateway = &shared.gateway;
     let mut inbox = gateway.desk.inbox().into_iter();
     let open = inbox.find(|open| open.ask.id == interrupt && open.session == session);
     if let Some(opened) = open {
-        return Ok(Some(Stand::Open(Box::new(opened))));
+        return Ok(Some(InterruptState::Open(Box::new(opened))));
     }
     let (mut seq, mut asked, mut closed) = (0, false, None);
     loop {
@@ -117,7 +121,7 @@ async fn stand(shared: &Shared, session: &str, interrupt: &str) -> Result<Option
             }
         }
     }
-    Ok(asked.then_some(Stand::Over(closed)))
+    Ok(asked.then_some(InterruptState::Over(closed)))
 }
 
 fn row(interrupt: &str, fact: Option<&CloseFact>, late: bool) -> Value {

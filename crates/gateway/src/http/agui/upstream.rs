@@ -24,7 +24,7 @@ use crate::http::body::whole;
 use crate::http::{Problem, Shared};
 use crate::keys::{Guest, Scope};
 use crate::upstream::{
-    Failure, FrontEndResume, Listener, Live, NotResumed, Place, Upstream, Wanted, session_of,
+    Failure, FrontEndResume, Listener, Live, NotResumed, PlannedRun, RunSlot, Upstream, session_of,
 };
 
 /// How many events may be told before a reader is waited for.
@@ -66,34 +66,34 @@ pub(in crate::http) async fn run(
             return Ok(attach(&shared, guest, encoding, run));
         }
     }
-    let place = match late {
-        Some(live) => Place::Join(live),
+    let slot = match late {
+        Some(live) => RunSlot::Join(live),
         // What was answered goes on when the run before is over, whoever still listens to that.
         None if run.parked.is_some() => upstreams
             .next_run(&run.name, &run.input)
-            .map_or(Place::Full, |(live, before)| Place::Start(live, before)),
-        None => upstreams.place(&run.name, &run.input),
+            .map_or(RunSlot::Full, |(live, before)| RunSlot::Start(live, before)),
+        None => upstreams.slot(&run.name, &run.input),
     };
     let (outlet, fed) = Outlet::new(encoding);
     let quiet = Quiet::of(&outlet, run.upstream.keep_alive);
-    let (live, listener, input) = match place {
-        Place::Join(live) => {
+    let (live, listener, input) = match slot {
+        RunSlot::Join(live) => {
             let listener = live.listen();
             (live, listener, Some(run.input))
         }
-        Place::Start(live, before) => {
+        RunSlot::Start(live, before) => {
             // Also while it is only about to begin.
             let listener = live.listen();
             run.begin(&shared, Arc::clone(&live), before).await?;
             (live, listener, None)
         }
-        Place::Busy => {
+        RunSlot::Busy => {
             let message = "somebody listens to another run of this thread";
             return Err(Problem::new(StatusCode::CONFLICT, "busy", message)
                 .remedy("wait for its end, or run without a new message to listen as well")
                 .retry_in(5));
         }
-        Place::Full => {
+        RunSlot::Full => {
             let message = "too many runs are under way";
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "full", message)
                 .remedy("try again when one of them is over")
@@ -148,10 +148,10 @@ impl RunRequest {
     ) -> Result<(), Problem> {
         let Self { name, upstream, body, input, parked } = self;
         let (begun, answer) = oneshot::channel();
-        let wanted = Wanted { name, upstream, body, input, live, before, parked };
+        let planned = PlannedRun { name, upstream, body, input, live, before, parked };
         let (gateway, stop) = (Arc::clone(&shared.gateway), shared.stop.clone());
         shared.gateway.tasks.spawn(async move {
-            if let Some(claim) = Arc::clone(&gateway).conduct(wanted, stop, begun).await {
+            if let Some(claim) = Arc::clone(&gateway).conduct(planned, stop, begun).await {
                 gateway.resume_failed(claim, "the agent gave no run").await;
             }
         });

@@ -1,6 +1,6 @@
 //! One session that events are pushed to: what was seen of it, and which ids were recorded lately.
 //!
-//! A lane is a memory of the journal and can be made again from it: after a restart, when it was silent for long, or when
+//! What is kept here is a memory of the journal and can be made again from it: after a restart, when it was silent for long, or when
 //! a batch was not recorded after all.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -21,25 +21,25 @@ use crate::project::{Body, Pushed};
 use crate::{Error, Gateway};
 
 /// How many sessions are remembered.
-const LANES: usize = 1_024;
+const SESSIONS: usize = 1_024;
 /// How many ids are remembered of each: who sends again does so soon.
 const IDS: usize = 2_048;
 
 /// The sessions that events were pushed to lately.
 #[derive(Debug, Default)]
-pub struct Lanes {
-    open: Mutex<Open>,
+pub struct PushSessions {
+    open: Mutex<SessionTable>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
-    lanes: HashMap<String, (Arc<tokio::sync::Mutex<Lane>>, u64)>,
+struct SessionTable {
+    sessions: HashMap<String, (Arc<tokio::sync::Mutex<PushSession>>, u64)>,
     entered: u64,
 }
 
 /// One session.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
+pub(super) struct PushSession {
     /// What has seen all records of the session; none where it has to be made from them.
     memory: Option<Memory>,
     /// The same, and what is about to be recorded.
@@ -117,38 +117,42 @@ impl Memory {
     }
 }
 
-impl Lanes {
+impl PushSessions {
     /// Waits for a session, and holds it.
-    pub(super) async fn enter(&self, session: &str) -> OwnedMutexGuard<Lane> {
-        let lane = {
+    pub(super) async fn enter(&self, session: &str) -> OwnedMutexGuard<PushSession> {
+        let push_session = {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.entered += 1;
             let now = open.entered;
-            if open.lanes.len() >= LANES && !open.lanes.contains_key(session) {
+            if open.sessions.len() >= SESSIONS && !open.sessions.contains_key(session) {
                 open.forget();
             }
-            let (lane, entered) = open.lanes.entry(session.to_owned()).or_default();
+            let (found, entered) = open.sessions.entry(session.to_owned()).or_default();
             *entered = now;
-            Arc::clone(lane)
+            Arc::clone(found)
         };
-        lane.lock_owned().await
+        push_session.lock_owned().await
     }
 }
 
-impl Open {
+impl SessionTable {
     /// Forgets those that were silent longest and that nobody holds, until there is room again.
     fn forget(&mut self) {
-        let spare = self.lanes.len().saturating_sub(LANES * 3 / 4);
-        let idle = |(lane, _): &(Arc<_>, u64)| Arc::strong_count(lane) == 1;
-        let mut silent: Vec<u64> =
-            self.lanes.values().filter(|lane| idle(lane)).map(|(_, entered)| *entered).collect();
+        let spare = self.sessions.len().saturating_sub(SESSIONS * 3 / 4);
+        let idle = |(session, _): &(Arc<_>, u64)| Arc::strong_count(session) == 1;
+        let mut silent: Vec<u64> = self
+            .sessions
+            .values()
+            .filter(|session| idle(session))
+            .map(|(_, entered)| *entered)
+            .collect();
         silent.sort_unstable();
         let Some(last) = silent.get(spare).or(silent.last()).copied() else { return };
-        self.lanes.retain(|_, lane| !idle(lane) || lane.1 > last);
+        self.sessions.retain(|_, session| !idle(session) || session.1 > last);
     }
 }
 
-impl Lane {
+impl PushSession {
     /// Its memory, for as long as nobody knows whether what that sees will be history.
     pub(super) fn take(&mut self) -> Option<Memory> {
         self.next = None;
@@ -182,14 +186,14 @@ impl Lane {
 }
 
 impl Gateway {
-    /// Shows a lane without a memory what its session has in the journal.
+    /// Shows a session without a memory what its session has in the journal.
     pub(super) async fn recall(
         &self,
-        lane: &mut Lane,
+        push_session: &mut PushSession,
         session: &str,
         protocol: Protocol,
     ) -> Result<(), Error> {
-        if lane.memory.is_some() {
+        if push_session.memory.is_some() {
             return Ok(());
         }
         let mut memory = Memory::new(protocol);
@@ -201,11 +205,11 @@ impl Gateway {
             for record in records.iter().filter(|record| record.kind == Kind::Event) {
                 memory.recall(record);
                 if let Some(id) = &record.event_id {
-                    lane.remember(id);
+                    push_session.remember(id);
                 }
             }
         }
-        lane.memory = Some(memory);
+        push_session.memory = Some(memory);
         Ok(())
     }
 }
@@ -215,17 +219,17 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn lanes_that_nobody_holds_are_forgotten_the_silent_ones_first() {
-        let lanes = Lanes::default();
-        let held = lanes.enter("held").await;
-        for number in 0..LANES * 2 {
-            lanes.enter(&number.to_string()).await.remember("evt");
+    async fn sessions_that_nobody_holds_are_forgotten_the_silent_ones_first() {
+        let sessions = PushSessions::default();
+        let held = sessions.enter("held").await;
+        for number in 0..SESSIONS * 2 {
+            sessions.enter(&number.to_string()).await.remember("evt");
         }
-        let open = lanes.open.lock().unwrap();
-        assert!(open.lanes.len() <= LANES, "{}", open.lanes.len());
-        assert!(open.lanes.contains_key("held"));
-        assert!(open.lanes.contains_key(&(LANES * 2 - 1).to_string()));
-        assert!(!open.lanes.contains_key("0"));
+        let open = sessions.open.lock().unwrap();
+        assert!(open.sessions.len() <= SESSIONS, "{}", open.sessions.len());
+        assert!(open.sessions.contains_key("held"));
+        assert!(open.sessions.contains_key(&(SESSIONS * 2 - 1).to_string()));
+        assert!(!open.sessions.contains_key("0"));
         drop(held);
     }
 }
