@@ -13,12 +13,13 @@
 //! - A command that does not end (`serve`, a hook that waits, a stream) goes on while the page does.
 //! - `/tmp/`, `/home/me`, `/run/user/1000`, `/media/usb` and the port 7717 stand for places of the test.
 //! - On a page with a gateway, times, durations, ports and ids differ from run to run. An id that a page has shown is the
-//!   same thing afterwards: `banister answer 148667d8` answers what `banister inbox` has shown under that id.
+//!   same thing afterwards: `banister answer 148667d8` answers what `banister inbox` has shown under that id, or else
+//!   what is open.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -214,12 +215,10 @@ impl World {
         let serves = script.contains("banister serve") || script.contains("banister demo");
         self.gateway |= serves;
         loop {
-            let out = self.dir.path().join(format!("out-{}", step.line));
-            let mut child = self.start(&script, &out);
+            let mut child = self.start(&script, step.line);
             let until = begun + if step.shows.is_some() { LONGEST } else { WAITS };
             let status = loop {
-                let printed = std::fs::read_to_string(&out).unwrap_or_default();
-                if serves && printed.contains("Banister listens") {
+                if serves && self.printed(step.line).contains("Banister listens") {
                     break None;
                 }
                 match child.try_wait().unwrap() {
@@ -229,13 +228,13 @@ impl World {
                     None => std::thread::sleep(Duration::from_millis(20)),
                 }
             };
-            let printed = self.documented(&std::fs::read_to_string(&out).unwrap_or_default());
+            let printed = self.printed(step.line);
             let waits = status.is_none();
             if waits {
                 self.going_on.push((step.line, step.script.clone(), child));
             }
             let Some(expected) = &step.shows else {
-                self.variables.push_str(&assignments(&step.script));
+                self.variables.push_str(&assignments(&script));
                 return match status {
                     Some(status) if !status.success() => {
                         Err(format!("ended with {status}, and says:\n{printed}"))
@@ -250,7 +249,7 @@ impl World {
             }
             let same = if serves {
                 // It is not over: what else it will print is not known.
-                self.matches(&expected, &lines.get(..expected.len()).unwrap_or(&lines).to_vec())
+                self.matches(&expected, lines.get(..expected.len()).unwrap_or(&lines))
             } else {
                 self.matches(&expected, &lines)
             };
@@ -266,15 +265,30 @@ impl World {
         }
     }
 
-    fn start(&self, script: &str, out: &Path) -> Child {
+    /// What a step has printed so far. In a pipe data and words for people come as they come; here the data is first.
+    fn printed(&self, line: usize) -> String {
+        let read = |kind| std::fs::read(self.file(kind, line)).unwrap_or_default();
+        self.documented(&String::from_utf8_lossy(&[read("out"), read("err")].concat()))
+    }
+
+    fn file(&self, kind: &str, line: usize) -> PathBuf {
+        self.dir.path().join(format!("{kind}-{line}"))
+    }
+
+    fn start(&self, script: &str, line: usize) -> Child {
+        let mut command = self.bash(&format!("{SHELL}{}\n{script}", self.variables));
+        command
+            .stdout(File::create(self.file("out", line)).unwrap())
+            .stderr(File::create(self.file("err", line)).unwrap());
+        command.spawn().unwrap()
+    }
+
+    fn bash(&self, script: &str) -> Command {
         let programs = Path::new(BANISTER).parent().unwrap();
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-        let file = File::create(out).unwrap();
-        let errors = File::options().append(true).open(out).unwrap();
         let mut command = Command::new("bash");
-        // In a pipe the two come as they come; on a screen the data is first. Few commands write both.
         command
-            .args(["-c", &format!("{SHELL}{}{script}", self.variables)])
+            .args(["-c", script])
             .current_dir(self.dir.path().join("work"))
             .env_clear()
             .env("PATH", path)
@@ -282,10 +296,8 @@ impl World {
             .env("HOME", self.dir.path().join("home"))
             .env("XDG_RUNTIME_DIR", self.dir.path().join("run"))
             .stdin(Stdio::null())
-            .stdout(file)
-            .stderr(errors)
             .process_group(0);
-        command.spawn().unwrap()
+        command
     }
 
     /// A script of a page with the places and ids of this world.
@@ -300,7 +312,23 @@ impl World {
         for (documented, real) in &self.ids {
             script = script.replace(documented, real);
         }
-        script
+        let known = |id: &str| self.ids.values().any(|real| real == id);
+        match ANSWERED.captures(&script).map(|found| found[1].to_owned()) {
+            Some(id) if !known(&id) => match self.open_ask(&script) {
+                Some(open) => script.replace(&id, &open),
+                None => script,
+            },
+            _ => script,
+        }
+    }
+
+    /// What is open at the gateway that a script names, in short.
+    fn open_ask(&self, script: &str) -> Option<String> {
+        let flag = DATA.find(script).map_or("", |flag| flag.as_str());
+        let output = self.bash(&format!("banister inbox --json {flag}")).output().unwrap();
+        let inbox: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        let id = inbox["asks"][0]["id"].as_str()?.trim_start_matches("ask_");
+        Some(id.chars().take(8).collect())
     }
 
     /// What was printed, with the places of the page.
@@ -339,12 +367,9 @@ impl World {
         }
         let plain = |lines: &[&str]| -> Vec<String> { lines.iter().map(|it| plain(it)).collect() };
         let (shown, real) = (plain(expected), plain(lines));
-        let as_text = |lines: &[String]| -> Vec<String> { lines.to_vec() };
-        let (shown, real) = (as_text(&shown), as_text(&real));
-        let same = fit(
-            &shown.iter().map(String::as_str).collect::<Vec<_>>(),
-            &real.iter().map(String::as_str).collect::<Vec<_>>(),
-        );
+        let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+        let real: Vec<&str> = real.iter().map(String::as_str).collect();
+        let same = fit(&shown, &real);
         if same {
             self.learn(expected, lines);
         }
@@ -396,6 +421,9 @@ fn assignments(script: &str) -> String {
     found
 }
 
+static ANSWERED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"banister (?:answer|extend) ([0-9a-f]{8})\b").unwrap());
+static DATA: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"--data \S+").unwrap());
 static IDS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{8,}\b").unwrap());
 
 /// A line without what differs from run to run.

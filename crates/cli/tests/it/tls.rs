@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -31,9 +31,14 @@ struct Authority {
 
 impl Authority {
     fn new() -> Self {
+        Self::named("Authority of the test")
+    }
+
+    fn named(name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, name);
         let dir = tempfile::tempdir().unwrap();
         let own = params.self_signed(&key).unwrap();
         std::fs::write(dir.path().join("ca.pem"), own.pem()).unwrap();
@@ -120,7 +125,7 @@ fn send(stream: &mut Tls, text: &str) {
     stream.flush().unwrap();
 }
 
-/// Nothing but what has to happen: every certificate of the platform is not this one.
+/// The check failed with these words, found nothing, and sent nothing.
 fn refused(output: &Output, requests: &Receiver<String>, said: &[&str]) {
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert_eq!(stdout(output), "");
@@ -152,7 +157,7 @@ fn a_stream_is_checked_in_tls_with_the_headers_that_were_given() {
 
 #[test]
 fn a_certificate_that_does_not_verify_is_an_error_and_nothing_is_sent() {
-    let (authority, stranger) = (Authority::new(), Authority::new());
+    let (authority, stranger) = (Authority::new(), Authority::named("Somebody"));
     let answer = |_: &str, stream: &mut Tls| send(stream, &format!("{HEAD}{START}{END}"));
     let check = |config: ServerConfig, said: &[&str]| {
         let (port, requests) = serve(config, answer);
@@ -163,6 +168,10 @@ fn a_certificate_that_does_not_verify_is_an_error_and_nothing_is_sent() {
     };
     let issued = "the certificate of localhost was issued by nobody whom this machine trusts, so nothing was sent";
     check(stranger.server(&["localhost"], |_| {}), &[issued, "SSL_CERT_FILE"]);
+    check(
+        Authority::new().server(&["localhost"], |_| {}),
+        &["is signed by somebody else than the authority that it names, so nothing was sent"],
+    );
     check(
         authority.server(&["agent.example", "other.example"], |_| {}),
         &["is for agent.example, other.example, so nothing was sent; use a name that it is for"],
@@ -349,7 +358,7 @@ fn an_agent_runs_through_the_gateway_in_tls() {
 
 #[test]
 fn an_agent_that_cannot_prove_who_it_is_gets_nothing() {
-    let (authority, stranger) = (Authority::new(), Authority::new());
+    let (authority, stranger) = (Authority::new(), Authority::named("Somebody"));
     let config = stranger.server(&["localhost"], |_| {});
     let (port, requests) = serve(config, |_, stream| send(stream, &format!("{HEAD}{START}{END}")));
     let url = format!("https://localhost:{port}/agent");

@@ -114,7 +114,7 @@ fn explained(host: &str, error: &io::Error) -> HttpError {
     let Some(cause) = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>())
     else {
         let hung_up = error.kind() == io::ErrorKind::UnexpectedEof;
-        let hung_up = hung_up.then(|| "it hung up on the first message; does it speak TLS?");
+        let hung_up = hung_up.then_some("it hung up on the first message; does it speak TLS?");
         return handshake(hung_up.map_or_else(|| error.to_string(), str::to_owned));
     };
     match cause {
@@ -144,6 +144,9 @@ fn verdict(wrong: &CertificateError) -> (String, &'static str) {
         }
         CertificateError::UnknownIssuer => {
             ("was issued by nobody whom this machine trusts".to_owned(), TRUST)
+        }
+        CertificateError::BadSignature => {
+            ("is signed by somebody else than the authority that it names".to_owned(), TRUST)
         }
         CertificateError::Other(_) => (format!("cannot be used ({wrong})"), REISSUE),
         other => (format!("does not verify ({other})"), REISSUE),

@@ -8,6 +8,8 @@ const FIELDS: [&str; 6] = ["reason_message", "message", "detail", "error", "titl
 /// How much of a web page is looked at, and how much of it is shown.
 const PAGE_BYTES: usize = 8 * 1024;
 const PAGE_CHARS: usize = 80;
+/// What a page does not show: how it begins, and how it ends.
+const HIDDEN: [(&str, &str); 3] = [("script", "</script"), ("style", "</style"), ("!--", "--")];
 
 /// One line of what a body says, with nothing hidden in it: a message inside JSON, the first words of a web page, or the
 /// first line of a text. `None` where it says nothing.
@@ -53,19 +55,13 @@ fn without_tags(html: &str) -> String {
     while let Some((before, tag)) = rest.split_once('<') {
         shown.push_str(before);
         shown.push(' ');
-        let names = |name: &&str| {
-            tag.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
-        };
-        let hidden = ["script", "style", "!--"].into_iter().find(names);
-        let end = match hidden {
-            Some("script") => "</script",
-            Some("style") => "</style",
-            Some(_) => "--",
-            None => "",
-        };
-        let closing = match end {
-            "" => tag,
-            end => split_at_tag(tag, end).map_or("", |(_, closing)| closing),
+        let inside = HIDDEN.into_iter().find_map(|(name, end)| {
+            let begins = tag.get(..name.len())?.eq_ignore_ascii_case(name);
+            begins.then(|| tag.get(name.len()..).map(|inside| (inside, end)))?
+        });
+        let closing = match inside {
+            None => tag,
+            Some((inside, end)) => split_at_tag(inside, end).map_or("", |(_, closing)| closing),
         };
         rest = closing.split_once('>').map_or("", |(_, after)| after);
     }
