@@ -15,8 +15,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::config::Config;
+use crate::data_dir::quoted;
 use crate::failure::GOOD;
-use crate::place::quoted;
 use crate::print;
 use crate::serve::{LISTEN, Named, Up, interrupted, logging, runtime, settings, up};
 

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::answer::refused;
+use crate::data_dir::{DataDir, block_on, data_flag};
 use crate::failure::GOOD;
-use crate::place::{Place, block_on, data_flag};
 use crate::print;
 
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ pub(crate) struct GrantsArgs {
     #[command(subcommand)]
     what: Option<What>,
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
     /// Print JSON: {"schema", "grants": [{"id", "covers", …}]}
     #[arg(long, global = true)]
     json: bool,
@@ -32,14 +32,14 @@ enum What {
 }
 
 pub(crate) fn run(args: &GrantsArgs) -> anyhow::Result<u8> {
-    let client = args.place.client()?;
+    let client = args.data_dir.client()?;
     match &args.what {
         None => {
             let grants = block_on(async { Ok(client.grants().await?) })?;
             if args.json {
                 print::say(&grants.to_string());
             } else {
-                list(&grants, &data_flag(&args.place));
+                list(&grants, &data_flag(&args.data_dir));
             }
         }
         Some(What::Revoke { grant }) => {
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &GrantsArgs) -> anyhow::Result<u8> {
     Ok(GOOD)
 }
 
-fn list(grants: &Value, place: &str) {
+fn list(grants: &Value, flag: &str) {
     let rows = grants.get("grants").and_then(Value::as_array).map(Vec::as_slice);
     let rows = rows.unwrap_or_default();
     print::say(&match rows.len() {
@@ -72,7 +72,7 @@ fn list(grants: &Value, place: &str) {
         print::say(&format!("  Where: {place_of}, for {}", text("agent")));
         print::say(&format!("  Instead of being asked by: {}", text("rule")));
         print::say(&format!("  Until: {}{}", text("until"), left(&text("until"))));
-        print::say(&format!("  Take it back: banister grants revoke {}{place}", text("id")));
+        print::say(&format!("  Take it back: banister grants revoke {}{flag}", text("id")));
     }
 }
 

@@ -5,9 +5,8 @@ use std::path::Path;
 use banister_journal::{Archive, Error};
 use clap::{Args, Subcommand};
 
-use crate::place::Place;
+use crate::data_dir::DataDir;
 
-mod base64;
 mod checkpoint;
 mod export;
 mod line;
@@ -24,7 +23,7 @@ pub(crate) struct LogArgs {
     #[command(subcommand)]
     what: What,
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
 }
 
 #[derive(Debug, Subcommand)]
@@ -44,7 +43,7 @@ enum What {
 }
 
 pub(crate) fn run(args: &LogArgs) -> anyhow::Result<u8> {
-    let path = args.place.journal()?;
+    let path = args.data_dir.journal()?;
     dispatch(&args.what, &path).map_err(|error| named(error, &path))
 }
 

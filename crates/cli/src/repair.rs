@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::check::framing::Framing;
 use crate::check::input::{self, Input};
-use crate::check::live::Options;
+use crate::check::live::LiveOptions;
 use crate::check::messages::{Stop, messages};
 use crate::failure::{FAILED, GOOD, REFUSED};
 
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &RepairArgs, out: &mut dyn Write, err: &mut dyn Write) -
         )?;
         return Ok(crate::failure::USAGE);
     }
-    let mut source = match input::open(&args.input, &Options::default()) {
+    let mut source = match input::open(&args.input, &LiveOptions::default()) {
         Ok(source) => source,
         Err(refusal) => {
             writeln!(err, "error: {name}: {}", refusal.reason)?;

@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 use crate::check::framing::Framing;
 use crate::check::input;
-use crate::check::live::Options;
+use crate::check::live::LiveOptions;
 use crate::check::messages::messages;
+use crate::data_dir::DataDir;
 use crate::failure::{FAILED, Failure, GOOD, REFUSED};
-use crate::place::Place;
 
 /// How many events are pushed at once, and about how many bytes.
 const BATCH: usize = 256;
@@ -37,7 +37,7 @@ const TOLD: usize = 10;
 )]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
     /// The protocol of the recording: aaep, agui or aep; told by the first message if not given
     #[arg(long, value_name = "PROTOCOL")]
     protocol: Option<String>,
@@ -67,9 +67,9 @@ pub(crate) fn run(args: &ReplayArgs, out: &mut dyn Write, err: &mut dyn Write) -
         })?),
         None => None,
     };
-    let client = args.place.emitter()?;
+    let client = args.data_dir.emitter()?;
     let name = text::one_line(input::name(&args.input));
-    let mut source = match input::open(&args.input, &Options::default()) {
+    let mut source = match input::open(&args.input, &LiveOptions::default()) {
         Ok(source) if !source.live => source,
         Ok(_) => return Err(Failure::usage("replay reads recordings, not addresses").into()),
         Err(refusal) => {

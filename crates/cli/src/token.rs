@@ -11,8 +11,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::data_dir::{DataDir, block_on};
 use crate::failure::{Failure, GOOD};
-use crate::place::{Place, block_on};
 use crate::print;
 
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(crate) struct TokenArgs {
     #[command(subcommand)]
     what: What,
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
 }
 
 #[derive(Debug, Subcommand)]
@@ -131,7 +131,7 @@ impl std::str::FromStr for End {
 }
 
 pub(crate) fn run(args: &TokenArgs) -> anyhow::Result<u8> {
-    let client = args.place.client()?;
+    let client = args.data_dir.client()?;
     match &args.what {
         What::Login { json } => login(&client, *json),
         What::Issue(wanted) => issue(&client, wanted),

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 
 use crate::check::framing::Framing;
 use crate::check::input;
-use crate::check::live::Options;
+use crate::check::live::LiveOptions;
 use crate::check::messages::{Stop, messages};
 use crate::failure::{FAILED, Failure, GOOD, REFUSED};
 
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &TranslateArgs, out: &mut dyn Write, err: &mut dyn Write
 }
 
 fn read(name: &str, mut take: impl FnMut(&[u8]) -> Result<Option<Stop>>) -> Result<Option<Stop>> {
-    let mut source = match input::open(name, &Options::default()) {
+    let mut source = match input::open(name, &LiveOptions::default()) {
         Ok(source) => source,
         Err(refusal) => return Ok(Some((refusal.reason.clone(), FAILED))),
     };

@@ -11,12 +11,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::uri::Authority;
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use banister_client::Address;
+use banister_client::transport::{HttpClient, HttpError};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -34,52 +34,6 @@ const RUNS: usize = 64;
 /// How many threads are remembered, and how many bytes of what their last runs said.
 const THREADS: usize = 1_024;
 const THREAD_BYTES: usize = 256 * 1024 * 1024;
-
-/// Where an agent listens: `http://host:port/path`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Address {
-    authority: String,
-    path: String,
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let uri: Uri = text.parse().map_err(|_| "this is no URL".to_owned())?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                return Err("https is not spoken here; put something that speaks TLS in between, \
-                            and name its http address"
-                    .to_owned());
-            }
-            _ => return Err("a URL here begins with http://".to_owned()),
-        }
-        let host = uri.authority().ok_or_else(|| "the URL names no host".to_owned())?;
-        if host.as_str().contains('@') {
-            return Err("a URL here has no user; keys belong in headers".to_owned());
-        }
-        let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        Ok(Self { authority: with_port(host), path })
-    }
-}
-
-impl TryFrom<String> for Address {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-fn with_port(host: &Authority) -> String {
-    match host.port() {
-        Some(_) => host.to_string(),
-        None => format!("{host}:80"),
-    }
-}
 
 /// What is done about events that break the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -101,6 +55,8 @@ pub struct Upstream {
     pub address: Address,
     /// What is sent along with every request.
     headers: HeaderMap,
+    /// How it is reached, and whose certificates are trusted.
+    http: HttpClient,
     /// What is done about events that break the protocol.
     pub policy: Policy,
     /// Whether it is asked for the binary form.
@@ -123,6 +79,7 @@ impl Upstream {
         Self {
             address,
             headers: HeaderMap::new(),
+            http: HttpClient::new(),
             policy: Policy::default(),
             binary: false,
             start: Duration::from_secs(30),
@@ -140,6 +97,12 @@ impl Upstream {
         value.set_sensitive(true);
         self.headers.insert(name, value);
         true
+    }
+
+    /// Trusts the certificates in a PEM text, and no others, for an agent that speaks TLS.
+    pub fn trust(&mut self, pem: &[u8]) -> Result<(), HttpError> {
+        self.http = HttpClient::new().with_authorities(pem)?;
+        Ok(())
     }
 }
 

@@ -9,8 +9,8 @@ use banister_journal::Journal;
 use clap::Args;
 
 use super::count;
+use crate::data_dir::block_on;
 use crate::failure::GOOD;
-use crate::place::block_on;
 use crate::print;
 
 #[derive(Debug, Args)]

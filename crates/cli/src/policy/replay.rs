@@ -92,7 +92,7 @@ impl Tally {
 pub(super) fn run(args: &ReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let settings = args.rules.settings()?;
     let book = if args.shadow { None } else { Some(book(&settings)?) };
-    let archive = Archive::open(&args.rules.place.journal()?)?;
+    let archive = Archive::open(&args.rules.data_dir.journal()?)?;
     let agents = Agents::builtin()?;
     let mut own = settings.own.clone();
     own.push(settings.data.clone());

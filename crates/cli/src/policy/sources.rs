@@ -9,8 +9,8 @@ use banister_policy::Pack;
 use clap::Args;
 
 use crate::config::Config;
+use crate::data_dir::DataDir;
 use crate::failure::Failure;
-use crate::place::Place;
 use crate::serve::{Named, settings};
 
 /// Which rules are meant.
@@ -23,7 +23,7 @@ pub(super) struct RuleArgs {
     #[arg(long, value_name = "PACK")]
     pub(super) pack: Option<Pack>,
     #[command(flatten)]
-    pub(super) place: Place,
+    pub(super) data_dir: DataDir,
 }
 
 impl RuleArgs {
@@ -31,7 +31,7 @@ impl RuleArgs {
     pub(super) fn settings(&self) -> anyhow::Result<Settings> {
         let config = Config::read(None)?;
         let named = Named { policy: self.rules.clone(), pack: self.pack, shadow: None };
-        settings(self.place.dir()?, &named, &config)
+        settings(self.data_dir.path()?, &named, &config)
     }
 }
 

@@ -30,6 +30,7 @@ mod restart; // open asks survive
 mod streams; // the same session three ways
 mod support;
 mod tamper; // the journal's file, changed behind its back
+mod tls; // https: certificates that verify, and those that do not
 
 #[test]
 fn no_test_file_is_forgotten() {
