@@ -12,9 +12,9 @@ use banister_events::agui::repair::Repairer;
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::Severity;
-use banister_events::translate::{Source, Translator};
+use banister_events::translate::{RuleSource, Translator};
 use banister_events::{aaep, aep, agui};
-use banister_policy::{Request, Rules, evaluate, shell};
+use banister_policy::{ActionRequest, Rules, evaluate, shell};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -153,18 +153,9 @@ pub fn hook_payload(data: &[u8]) {
 
 fn gate(agent: &str, action: &Action) -> banister_events::activity::Gate {
     let (cwd, home) = (Some("/home/me/project"), Some("/home/me"));
-    evaluate(
-        &RULES,
-        &Request {
-            agent,
-            action,
-            cwd,
-            project: None,
-            home,
-            own: &["/home/me/.config/banister".into()],
-            links: &[],
-        },
-    )
+    let own = ["/home/me/.config/banister".into()];
+    let request = ActionRequest { agent, action, cwd, project: None, home, own: &own };
+    evaluate(&RULES, &RULES.read(&request))
 }
 
 /// One session on its way through a reader into the writers.
@@ -239,7 +230,7 @@ pub fn translate(data: &[u8]) {
 
 fn translated(from: Protocol, to: Protocol, lines: impl Iterator<Item = Vec<u8>>) -> Vec<Value> {
     let voice = Voice { carry: true, ..Voice::default() };
-    let mut translator = Translator::new(Source::Protocol(from), to, voice);
+    let mut translator = Translator::new(RuleSource::Protocol(from), to, voice);
     let now = Timestamp::from_second(1_800_000_000).expect("a time within reach");
     let mut told = Vec::new();
     for line in lines {

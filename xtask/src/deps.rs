@@ -1,11 +1,16 @@
 //! Dependencies point from what acts to what knows. Any other edge is an error here, tests included.
 //!
 //! It looks at edges between our own crates, and at what must not be reachable: a runtime, a server or a database below
-//! the crates that are pure, and anything at all below the hook.
+//! the crates that are pure, and anything at all below the hook. Inside a crate that lists its layers it looks at the
+//! imports between modules, outside of tests.
 
-use anyhow::bail;
+mod imports;
+mod layers;
 
-use crate::metadata::Graph;
+use anyhow::{Context, bail};
+use imports::SourceTree;
+
+use crate::metadata::{Graph, Package};
 
 /// Crate → the crates of ours it may depend on.
 const ALLOWED: [(&str, &[&str]); 7] = [
@@ -41,12 +46,45 @@ const PURE: [&str; 2] = ["banister-events", "banister-policy"];
 const IMPURE: [&str; 6] = ["tokio", "axum", "hyper", "rusqlite", "reqwest", "rustls"];
 
 pub(crate) fn run() -> anyhow::Result<()> {
-    let wrong = check(&Graph::load()?);
+    let graph = Graph::load()?;
+    let mut wrong = check(&graph);
+    for (_, package) in graph.ours() {
+        let found = check_layers(package)?;
+        wrong.extend(found.into_iter().map(|line| format!("{}: {line}", package.name)));
+    }
     if wrong.is_empty() {
-        crate::say("deps: every dependency points the right way");
+        show(&graph);
         return Ok(());
     }
     bail!("dependencies that the design does not know:\n  {}", wrong.join("\n  "));
+}
+
+/// Prints the crates, each with those of ours that it depends on, and the layers inside them.
+fn show(graph: &Graph) {
+    crate::say("deps: every dependency points the right way");
+    for (id, package) in graph.ours() {
+        let below: Vec<&str> =
+            graph.direct(id).filter(|to| to.ours && to.name != package.name).map(name).collect();
+        let below = if below.is_empty() { "nothing of ours".to_owned() } else { below.join(", ") };
+        crate::say(&format!("\n{} -> {below}", package.name));
+        for (number, modules) in package.layers.iter().flatten().enumerate() {
+            crate::say(&format!("  {:>2}  {}", number + 1, modules.join(", ")));
+        }
+    }
+}
+
+fn name(package: &Package) -> &str {
+    &package.name
+}
+
+/// What in a crate is not as its layers say; nothing where it lists none.
+fn check_layers(package: &Package) -> anyhow::Result<Vec<String>> {
+    let Some(layers) = &package.layers else { return Ok(Vec::new()) };
+    let workspace = crate::root()?;
+    let root = package.root.as_ref().context("a crate with layers has no root file")?;
+    let root = root.strip_prefix(&workspace).unwrap_or(root);
+    let text_of = |file: &std::path::Path| std::fs::read_to_string(workspace.join(file)).ok();
+    Ok(layers::check(layers, &SourceTree::read(root, &text_of)?))
 }
 
 fn check(graph: &Graph) -> Vec<String> {

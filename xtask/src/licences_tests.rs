@@ -17,6 +17,8 @@ fn package(name: &str, license: Option<&str>, source: Option<&str>) -> Package {
         license: license.map(str::to_owned),
         source: source.map(str::to_owned),
         ours: false,
+        root: None,
+        layers: None,
     }
 }
 

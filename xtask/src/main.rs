@@ -18,7 +18,8 @@ mod reference;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  deps                       fail on a dependency between crates that the design does not know
+  deps                       fail on a dependency between crates, or between the modules of a crate that lists its
+                             layers, that the design does not know; else print crates and layers
   licences                   fail on a licence, a source or a ban that deny.toml does not allow
   gen [--check]              write docs/reference/ from the code, or fail where it is stale
   bench hook [--runs N]      measure the hook against its peers; writes target/bench.json

@@ -1,8 +1,10 @@
 //! What `cargo metadata` says about the workspace, as far as the chores need it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use anyhow::Context;
+use serde::Deserialize;
 use serde_json::Value;
 
 /// One package of the dependency graph.
@@ -16,6 +18,10 @@ pub(crate) struct Package {
     pub(crate) source: Option<String>,
     /// Whether it is ours.
     pub(crate) ours: bool,
+    /// The file that its library starts in.
+    pub(crate) root: Option<PathBuf>,
+    /// Its modules, low to high, where it lists them: `layers` under `package.metadata`.
+    pub(crate) layers: Option<Vec<Vec<String>>>,
 }
 
 /// The dependency graph.
@@ -50,6 +56,12 @@ impl Graph {
                     license: text(package, "license").map(str::to_owned),
                     source: text(package, "source").map(str::to_owned),
                     ours: ours.contains(id),
+                    root: library(package),
+                    layers: if ours.contains(id) {
+                        layers(package).with_context(|| format!("the layers of {id}"))?
+                    } else {
+                        None
+                    },
                 },
             );
         }
@@ -105,6 +117,17 @@ impl Graph {
     fn name<'a>(&'a self, id: &'a str) -> &'a str {
         self.packages.get(id).map_or(id, |package| &package.name)
     }
+}
+
+/// The file that a package's library starts in.
+fn library(package: &Value) -> Option<PathBuf> {
+    let is_library = |target: &&Value| list(target, "kind").iter().any(|kind| kind == "lib");
+    let target = list(package, "targets").iter().find(is_library)?;
+    text(target, "src_path").map(PathBuf::from)
+}
+
+fn layers(package: &Value) -> serde_json::Result<Option<Vec<Vec<String>>>> {
+    package.pointer("/metadata/layers").map(Vec::deserialize).transpose()
 }
 
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {

@@ -26,7 +26,7 @@ enum What {
     /// Try the examples in rule files on their rules; exit 1 if one does not hold
     Test(lint::LintArgs),
     /// Decide again about what agents did, and show what other rules would have said
-    Replay(replay::ReplayArgs),
+    Replay(replay::PolicyReplayArgs),
 }
 
 pub(crate) fn run(

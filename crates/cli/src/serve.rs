@@ -9,7 +9,7 @@ use anyhow::Context;
 use banister_events::aep::mapping::{Agents, Mapping};
 use banister_gateway::clock::Clock;
 use banister_gateway::keys::{Keys, private_dir, private_file};
-use banister_gateway::policy::{File, Files, ORG};
+use banister_gateway::policy::{ORG, RuleFile, RuleFiles};
 use banister_gateway::serve::{Serving, start};
 use banister_gateway::{Gateway, Settings};
 use banister_hook::{Conf, Section};
@@ -134,13 +134,13 @@ pub(crate) fn settings(data: PathBuf, named: &Named, config: &Config) -> anyhow:
     let absolute =
         |path: &PathBuf| std::path::absolute(path).with_context(|| path.display().to_string());
     let user = named.policy.as_ref().or(config.policy.as_ref()).map(absolute).transpose()?;
-    let usual = || config_dir().map(|dir| File::usual(dir.join("policy.yaml")));
+    let usual = || config_dir().map(|dir| RuleFile::usual(dir.join("policy.yaml")));
     let shadow = named.shadow.as_ref().or(config.shadow.as_ref()).map(absolute).transpose()?;
-    let policy = Files {
+    let policy = RuleFiles {
         pack: named.pack.or(config.pack).unwrap_or_default(),
-        org: Some(File::usual(ORG)),
-        user: user.map(File::named).or_else(usual),
-        shadow: shadow.map(File::named),
+        org: Some(RuleFile::usual(ORG)),
+        user: user.map(RuleFile::named).or_else(usual),
+        shadow: shadow.map(RuleFile::named),
     };
     let mut own: Vec<PathBuf> = config_dir().into_iter().collect();
     own.push(PathBuf::from("/etc/banister"));

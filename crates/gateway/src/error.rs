@@ -9,7 +9,7 @@ pub enum Error {
     Journal(#[from] banister_journal::Error),
     /// A rule file.
     #[error("policy: {0}")]
-    Policy(#[from] crate::policy::Trouble),
+    Policy(#[from] crate::policy::RulesTrouble),
     /// A mapping file.
     #[error("agent mapping: {0}")]
     Mapping(#[from] banister_events::aep::mapping::Error),

@@ -12,10 +12,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::desk::Opened;
-use crate::policy::{Asked, Book, Covers, Grant, LIFETIME, NotGranted, Revoked, Scope};
+use crate::policy::{
+    Covers, Grant, GrantScope, LIFETIME, NotGranted, PolicyQuestion, PolicyStore, Revoked,
+};
 use crate::{Error, Gateway};
 
-impl Book {
+impl PolicyStore {
     /// Takes up the grants in the journal.
     pub(crate) fn recall(&self, journal: &Journal) -> Result<(), Error> {
         for record in journal.of_kinds(&[Kind::Grant, Kind::Revocation], 0)? {
@@ -46,7 +48,7 @@ impl Gateway {
     pub(crate) fn grantable(
         &self,
         opened: &Opened,
-        scope: Scope,
+        scope: GrantScope,
         by: &str,
     ) -> Result<Grant, NotGranted> {
         let now = self.clock.now();
@@ -56,11 +58,11 @@ impl Gateway {
         if gate.opaque.is_some() {
             return Err(NotGranted::Opaque);
         }
-        if self.book.has_most_grants(now) {
+        if self.policy_store.has_most_grants(now) {
             return Err(NotGranted::TooMany);
         }
         let agent = opened.context.agent.as_str();
-        let asked = Asked {
+        let asked = PolicyQuestion {
             agent,
             session: Some(&opened.session),
             action,
@@ -69,7 +71,7 @@ impl Gateway {
             own: &self.own,
             now,
         };
-        let verdict = self.book.judge(&asked);
+        let verdict = self.policy_store.judge(&asked);
         let Gate { decision, rule, .. } = verdict.gate;
         if decision == Decision::Deny {
             return Err(NotGranted::NoHelp { decision, rule });
@@ -91,7 +93,7 @@ impl Gateway {
         };
         // Several rules may ask about the same thing. Each is named; what cannot be lifted asks again, and that is it.
         loop {
-            let Gate { decision, rule, .. } = self.book.judge_with(&asked, &grant).gate;
+            let Gate { decision, rule, .. } = self.policy_store.judge_with(&asked, &grant).gate;
             match decision {
                 Decision::Allow => return Ok(grant),
                 Decision::Ask if grant.rules().all(|known| *known != rule) => {
@@ -125,11 +127,11 @@ impl Gateway {
                 && (grant.id.starts_with(name)
                     || grant.id.trim_start_matches("gr_").starts_with(name))
         };
-        let mut fitting = self.book.grants(now).into_iter().filter(fits);
+        let mut fitting = self.policy_store.grants(now).into_iter().filter(fits);
         let (Some(grant), None) = (fitting.next(), fitting.next()) else { return Ok(None) };
         let fact = Revoked { grant: grant.id.clone(), by: key.to_owned() };
         // It is gone at once. Where that cannot be recorded, whoever said it is told, for the next start knows it again.
-        self.book.revoke(&grant.id);
+        self.policy_store.revoke(&grant.id);
         self.note(Kind::Revocation, &fact, door, key).await?;
         Ok(Some(grant))
     }
@@ -165,7 +167,7 @@ impl Gateway {
             let appended = gateway.journal.append(vec![draft], Durability::Synced).await?;
             if let Appended::Recorded(records) = appended {
                 for record in &records {
-                    gateway.book.hear(record);
+                    gateway.policy_store.hear(record);
                 }
                 gateway.hub.publish(&records);
             }

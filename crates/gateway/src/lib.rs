@@ -79,7 +79,7 @@ use keep::{Keeper, Keeping};
 use keys::Keys;
 use manifest::Manifest;
 use metrics::Metrics;
-use policy::Book;
+use policy::PolicyStore;
 use rate::Rates;
 use subscriptions::Subscriptions;
 use suite::Suite;
@@ -98,7 +98,7 @@ pub struct Settings {
     /// Files and directories of Banister's own beyond `data`: nothing an agent does may touch them.
     pub own: Vec<PathBuf>,
     /// Where rules come from.
-    pub policy: policy::Files,
+    pub policy: policy::RuleFiles,
     /// Whether an allow by rule waits for the disk too.
     pub sync_allow: bool,
     /// How much is kept, and how long.
@@ -120,7 +120,7 @@ impl Settings {
             data,
             home: None,
             own: Vec::new(),
-            policy: policy::Files::default(),
+            policy: policy::RuleFiles::default(),
             sync_allow: false,
             keeping: Keeping::default(),
             push: Pushing::default(),
@@ -136,7 +136,7 @@ impl Settings {
 pub struct Gateway {
     pub(crate) settings: Settings,
     pub(crate) agents: Arc<Agents>,
-    pub(crate) book: Book,
+    pub(crate) policy_store: PolicyStore,
     pub(crate) journal: Journal,
     pub(crate) hub: Hub,
     pub(crate) feeds: deliver::Feeds,
@@ -168,9 +168,9 @@ impl Gateway {
     pub fn open(settings: Settings, clock: Clock) -> Result<Arc<Self>, Error> {
         keys::private_dir(&settings.data)?;
         let agents = Arc::new(Agents::builtin()?);
-        let book = Book::open(settings.policy.clone(), settings.home.clone())?;
+        let policy_store = PolicyStore::open(settings.policy.clone(), settings.home.clone())?;
         let journal = Journal::open(&settings.data.join("journal.db"))?;
-        Self::with(settings, clock, agents, book, journal)
+        Self::with(settings, clock, agents, policy_store, journal)
     }
 
     /// The same, with what was read and opened already.
@@ -178,12 +178,12 @@ impl Gateway {
         settings: Settings,
         clock: Clock,
         agents: Arc<Agents>,
-        book: Book,
+        policy_store: PolicyStore,
         journal: Journal,
     ) -> Result<Arc<Self>, Error> {
         let keys = Keys::open(&settings.data.join("keys"), clock.clone())?;
         let manifest = Manifest::open(&settings.data.join("keys"))?;
-        book.recall(&journal)?;
+        policy_store.recall(&journal)?;
         let hub = Hub::new(journal.head());
         let tasks = TaskTracker::new();
         let keeper = Keeper::open(&settings.data, settings.keeping.clone(), &journal, &clock)?;
@@ -195,7 +195,7 @@ impl Gateway {
         Ok(Arc::new(Self {
             settings,
             agents,
-            book,
+            policy_store,
             journal,
             hub,
             feeds: deliver::Feeds::default(),

@@ -122,7 +122,7 @@ impl Gateway {
 
 impl Gateway {
     fn rules(&self, page: &mut Page) {
-        let standing = self.book.standing();
+        let standing = self.policy_store.standing();
         let name = "banister_rules_info";
         page.head(name, "gauge", "The rules that count, and those that are tried, by their hash.");
         page.row(name, &format!("{{role=\"live\",hash=\"{}\"}}", standing.hash), 1);

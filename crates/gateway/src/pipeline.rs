@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::desk::AskDraft;
 use crate::index::Index;
-use crate::policy::{Asked, Gated};
+use crate::policy::{Gated, PolicyQuestion};
 use crate::project::HOOK;
 use crate::{Error, Gateway};
 
@@ -184,7 +184,7 @@ impl Gateway {
             Err(finding) => return self.unreadable(incoming, now, finding).await,
         };
         let findings = check(incoming, &read);
-        let gated = read.mapped.gated.then(|| self.gate(incoming, &read));
+        let gated = if read.mapped.gated { Some(self.gate(incoming, &read).await) } else { None };
         let gate = gated.as_ref().map(|gated| gated.gate.clone());
         let ask = match &gate {
             Some(gate) if gate.decision == Decision::Ask => {
@@ -274,7 +274,7 @@ impl Gateway {
         Ok(Read { mapping, hook, session, mapped, action })
     }
 
-    fn gate(&self, incoming: &Incoming, read: &Read<'_>) -> Gated {
+    async fn gate(self: &Arc<Self>, incoming: &Incoming, read: &Read<'_>) -> Gated {
         if incoming.kept.is_some_and(|kept| kept.refused) {
             return denied("no-gateway", "There was no gateway, so the hook refused.", None).into();
         }
@@ -284,18 +284,16 @@ impl Gateway {
             return denied(NO_ACTION.code, reason, unseen).into();
         };
         let context = read.context();
-        self.judge(
-            &incoming.agent,
-            &Asked {
-                agent: &read.mapping.agent,
-                session: Some(&read.session),
-                action,
-                cwd: context.cwd.as_deref(),
-                project: None,
-                own: &self.own,
-                now: self.clock.now(),
-            },
-        )
+        let question = PolicyQuestion {
+            agent: &read.mapping.agent,
+            session: Some(&read.session),
+            action,
+            cwd: context.cwd.as_deref(),
+            project: None,
+            own: &self.own,
+            now: self.clock.now(),
+        };
+        self.judge(&incoming.agent, question).await
     }
 
     /// Records what could not be read, so that nothing is lost, and refuses it.

@@ -2,38 +2,42 @@
 //! granted.
 //!
 //! Guarantees: rules that do not load never take the place of rules that did; a project's own rules that do not load make
-//! every verdict in that project at least an ask; rules that are only tried never change an answer. It deliberately
-//! decides nothing itself: [`banister_policy`] does, and this says what it is shown.
+//! every verdict in that project at least an ask; rules that are only tried never change an answer; an action is read
+//! once per verdict. It deliberately decides nothing itself: [`banister_policy`] does, and this says what it is shown.
+//!
+//! A verdict whose rules are loaded is given where it is asked for; it looks at the names and dates of files, no more.
+//! Whatever reads files or the journal, or loads rules, runs on the blocking pool and holds no lock meanwhile.
 
-use std::collections::HashMap;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use banister_events::activity::{Action, Gate};
 use banister_journal::Level;
-use banister_policy::{Explanation, Request, Rules, evaluate, explain, named_paths};
+use banister_policy::{ActionRequest, Explanation, Rules, Subject, evaluate, explain};
 use jiff::Timestamp;
 
 use crate::Gateway;
 
 mod files;
 mod grants;
-mod past;
-mod place;
+mod links;
+mod projects;
+mod recorded;
+mod rule_sets;
 mod verdict;
 
-pub use files::{File, Files, ORG, PROJECT, Trouble};
-use files::{Stamp, Text, Texts, project_text};
+use files::FileStamp;
+pub use files::{ORG, PROJECT, RuleFile, RuleFiles, RulesTrouble};
 use grants::Grants;
-pub use grants::{Covers, Grant, LIFETIME, NotGranted, Revoked, Scope};
-pub use past::Past;
-use place::Projects;
-pub use place::{links, project_of};
+pub use grants::{Covers, Grant, GrantScope, LIFETIME, NotGranted, Revoked};
+use links::links;
+use projects::{Projects, project_of};
+pub use recorded::RecordedVerdict;
+use rule_sets::{BaseRules, LazySet, LoadedPair, RulePair, RuleSets, SetKey};
 pub use verdict::{Gated, Provenance, Shadow, effect_line};
-use verdict::{at_least_asked, gate, read};
+use verdict::{at_least_asked, gate, read, unjudged};
 
-/// The most sets of rules that are kept loaded beside the usual one.
-const MOST_SETS: usize = 64;
 /// Among how many of a session's first records its project is looked for.
 const FIRST_RECORDS: usize = 64;
 /// The rule that is named where a project's own rules do not load.
@@ -41,56 +45,26 @@ pub const UNLOADED: &str = "project-rules";
 /// The rule that is named where too many paths are named to look at each.
 pub const UNSEEN_LINKS: &str = "links";
 
-/// The rules on disk.
+/// The rules on disk, the grants, and the projects of sessions.
 #[derive(Debug)]
-pub struct Book {
-    files: Files,
+pub struct PolicyStore {
+    files: RuleFiles,
     home: Option<PathBuf>,
-    state: Mutex<State>,
+    state: Mutex<StoreState>,
 }
 
 #[derive(Debug)]
-struct State {
-    stamps: Stamps,
-    loaded: Loaded,
+struct StoreState {
+    stamps: BaseStamps,
+    sets: RuleSets,
     /// Why the files, as they are now, do not count.
     failed: Option<String>,
-    /// How often the rules have changed: what was loaded before is loaded again.
-    version: u64,
     reloads: Reloads,
-    sets: HashMap<Key, Set>,
     projects: Projects,
     grants: Grants,
 }
 
-/// A project's rule file, and the grants that count.
-type Key = (Option<PathBuf>, Vec<Grant>);
-
-/// What the files say, and the rules that this makes.
-#[derive(Debug, Clone)]
-struct Loaded {
-    texts: Texts,
-    /// The same with the rules that are only tried.
-    tried: Option<Texts>,
-    rules: Pair,
-}
-
-/// Rules that count, and rules that are only tried.
-#[derive(Debug, Clone)]
-struct Pair {
-    live: Rules,
-    tried: Option<Rules>,
-}
-
-/// Rules with a project's own.
-#[derive(Debug)]
-struct Set {
-    stamp: Option<Stamp>,
-    version: u64,
-    rules: Result<Pair, String>,
-}
-
-type Stamps = [Option<Stamp>; 3];
+type BaseStamps = [Option<FileStamp>; 3];
 
 /// How often rules were loaded again, and how often that failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -116,7 +90,7 @@ pub struct Standing {
 
 /// An action, and where it happens.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct PolicyQuestion<'a> {
     /// The agent's short name.
     pub agent: &'a str,
     /// The session, where there is one: its project stays the same.
@@ -125,7 +99,7 @@ pub struct Asked<'a> {
     pub action: &'a Action,
     /// Where it is.
     pub cwd: Option<&'a str>,
-    /// What it works on, where that is known better than by [`project_of`].
+    /// What it works on, where that is known better than by its directory.
     pub project: Option<&'a Path>,
     /// Banister's own files and directories.
     pub own: &'a [PathBuf],
@@ -135,7 +109,7 @@ pub struct Asked<'a> {
 
 /// A verdict, and everything that led to it.
 #[derive(Debug, Clone)]
-pub struct Verdict {
+pub struct Judgement {
     /// What is said.
     pub gate: Gate,
     /// Why, step by step.
@@ -145,12 +119,20 @@ pub struct Verdict {
 }
 
 impl Gateway {
-    /// Decides about an action of this source, as its record will have it.
-    pub(crate) fn judge(&self, source: &str, asked: &Asked<'_>) -> Gated {
-        if let Some(session) = asked.session {
-            self.remember_project(session);
-        }
-        let Verdict { gate, mut provenance, .. } = self.book.judge(asked);
+    /// Decides about an action of a session of this source, as its record will have it.
+    pub(crate) async fn judge(
+        self: &Arc<Self>,
+        source: &str,
+        question: PolicyQuestion<'_>,
+    ) -> Gated {
+        let judged = match self.policy_store.judge_if_loaded(&question) {
+            Some(judgement) => Ok(judgement),
+            None => self.judge_on_the_blocking_pool(&question).await,
+        };
+        let Judgement { gate, mut provenance, .. } = match judged {
+            Ok(judgement) => judgement,
+            Err(gate) => return gate.into(),
+        };
         if let Some(shadow) = &provenance.shadow {
             self.metrics.tried(gate.decision, shadow.decision);
         }
@@ -161,67 +143,102 @@ impl Gateway {
         Gated { gate, provenance }
     }
 
-    /// A session that is older than this gateway keeps the project that it was decided about with.
-    fn remember_project(&self, session: &str) {
-        if self.book.lock().projects.knows(session) {
+    /// Decides where reading files and the journal holds up nobody else; a refusal where that comes to nothing.
+    async fn judge_on_the_blocking_pool(
+        self: &Arc<Self>,
+        question: &PolicyQuestion<'_>,
+    ) -> Result<Judgement, Gate> {
+        let gateway = Arc::clone(self);
+        let (agent, action) = (question.agent.to_owned(), question.action.clone());
+        let session = question.session.map(str::to_owned);
+        let cwd = question.cwd.map(str::to_owned);
+        let project = question.project.map(Path::to_owned);
+        let now = question.now;
+        let judge = move || {
+            if let Some(session) = &session {
+                gateway.recall_project(session);
+            }
+            gateway.policy_store.judge(&PolicyQuestion {
+                agent: &agent,
+                session: session.as_deref(),
+                action: &action,
+                cwd: cwd.as_deref(),
+                project: project.as_deref(),
+                own: &gateway.own,
+                now,
+            })
+        };
+        #[cfg(test)]
+        if crate::simulation::is_running() {
+            return Ok(judge());
+        }
+        tokio::task::spawn_blocking(judge).await.map_err(|error| {
+            tracing::error!(%error, "A verdict came to nothing, so the action is refused.");
+            unjudged()
+        })
+    }
+
+    /// A session that is older than this gateway keeps the project that it was decided about with. Blocks on the disk.
+    fn recall_project(&self, session: &str) {
+        if self.policy_store.lock().projects.knows(session) {
             return;
         }
         match self.journal.session(session, 0, FIRST_RECORDS) {
             Ok(records) => {
-                let mut recorded = records.iter().filter_map(|record| Past::verdict(record));
-                let project = recorded.find_map(|gated| gated.provenance.project);
-                if let Some(project) = project {
-                    self.book.lock().projects.settle(session, PathBuf::from(project));
-                }
+                let mut verdicts =
+                    records.iter().filter_map(|record| RecordedVerdict::gated(record));
+                let project = verdicts.find_map(|gated| gated.provenance.project);
+                self.policy_store.lock().projects.recall(session, project.map(PathBuf::from));
             }
             Err(error) => tracing::warn!(%error, "A session's project could not be looked up."),
         }
     }
 }
 
-impl Book {
+impl PolicyStore {
     /// Reads and loads the rules. They have to load.
-    pub fn open(files: Files, home: Option<PathBuf>) -> Result<Self, Trouble> {
+    pub fn open(files: RuleFiles, home: Option<PathBuf>) -> Result<Self, RulesTrouble> {
         let stamps = stamps(&files);
-        let loaded = Loaded::read(&files)?;
-        Ok(Self { files, home, state: Mutex::new(State::new(stamps, loaded)) })
+        let base = Arc::new(BaseRules::read(&files)?);
+        Ok(Self { files, home, state: Mutex::new(StoreState::new(stamps, base)) })
     }
 
     /// The same rules, for another gateway: loading them takes its time.
     #[cfg(test)]
     pub(crate) fn afresh(&self) -> Self {
         let state = self.lock();
-        let state = State::new(state.stamps.clone(), state.loaded.clone());
+        let state = StoreState::new(state.stamps.clone(), Arc::clone(state.sets.base()));
         Self { files: self.files.clone(), home: self.home.clone(), state: Mutex::new(state) }
     }
 
     /// Which rules count now.
     pub fn standing(&self) -> Standing {
         let state = self.lock();
+        let RulePair { live, tried } = &state.sets.base().rules;
         Standing {
-            hash: state.loaded.rules.live.hash().to_owned(),
-            shadow: state.loaded.rules.tried.as_ref().map(|rules| rules.hash().to_owned()),
+            hash: live.hash().to_owned(),
+            shadow: tried.as_ref().map(|rules| rules.hash().to_owned()),
             failed: state.failed.clone(),
             reloads: state.reloads,
         }
     }
 
-    /// Looks whether files have changed, and loads them again if so. Rules that do not load change nothing.
+    /// Looks whether files have changed, and loads them again if so. Rules that do not load change nothing. Blocks on the
+    /// disk.
     pub fn refresh(&self) {
         let now = stamps(&self.files);
         if self.lock().stamps == now {
             return;
         }
         // Loading takes its time: meanwhile the old rules decide.
-        let loaded = Loaded::read(&self.files);
+        let loaded = BaseRules::read(&self.files);
         let mut state = self.lock();
         state.stamps = now;
         match loaded {
-            Ok(loaded) => {
-                tracing::info!(rules = loaded.rules.live.hash(), "The rules were loaded again.");
-                state.loaded = loaded;
+            Ok(base) => {
+                tracing::info!(rules = base.rules.live.hash(), "The rules were loaded again.");
+                state.sets.rebase(Arc::new(base));
                 state.failed = None;
-                state.version += 1;
                 state.reloads.good += 1;
             }
             Err(trouble) => {
@@ -232,54 +249,78 @@ impl Book {
         }
     }
 
-    /// Decides, and says why.
-    pub fn judge(&self, asked: &Asked<'_>) -> Verdict {
-        let cwd = asked.cwd.map(Path::new).filter(|cwd| cwd.is_absolute());
-        let project = self.project(asked, cwd);
-        let grants = self.lock().grants.clone();
-        self.decide(asked, cwd, project, &grants)
+    /// Decides, and says why. Blocks on the disk where rules have to be loaded.
+    pub fn judge(&self, question: &PolicyQuestion<'_>) -> Judgement {
+        let scene = self.scene(question, None);
+        self.decide(question, &scene, &scene.load())
     }
 
-    /// What would be decided if this were granted as well.
-    pub(crate) fn judge_with(&self, asked: &Asked<'_>, grant: &Grant) -> Verdict {
-        let cwd = asked.cwd.map(Path::new).filter(|cwd| cwd.is_absolute());
-        let project = self.project(asked, cwd);
-        let mut grants = self.lock().grants.clone();
-        grants.add(grant.clone());
-        self.decide(asked, cwd, project, &grants)
+    /// What would be decided if this were granted as well. Blocks like [`judge`](Self::judge).
+    pub(crate) fn judge_with(&self, question: &PolicyQuestion<'_>, grant: &Grant) -> Judgement {
+        let scene = self.scene(question, Some(grant));
+        self.decide(question, &scene, &scene.load())
     }
 
-    fn decide(
-        &self,
-        asked: &Asked<'_>,
-        cwd: Option<&Path>,
-        project: Option<PathBuf>,
-        grants: &Grants,
-    ) -> Verdict {
-        let granted: Vec<&Grant> = match &project {
+    /// Decides if everything is at hand; `None` where rules have to be loaded, or the journal has to be asked for the
+    /// session's project.
+    fn judge_if_loaded(&self, question: &PolicyQuestion<'_>) -> Option<Judgement> {
+        if question.session.is_some_and(|session| !self.lock().projects.knows(session)) {
+            return None;
+        }
+        let scene = self.scene(question, None);
+        let chosen = scene.loaded()?;
+        Some(self.decide(question, &scene, &chosen))
+    }
+
+    /// Finds out which project an action is about, and which sets of rules count for it. Loads nothing.
+    fn scene(&self, question: &PolicyQuestion<'_>, also: Option<&Grant>) -> Scene {
+        let cwd = question.cwd.map(Path::new).filter(|cwd| cwd.is_absolute());
+        let project = self.project(question, cwd);
+        let (files, trouble) = match (cwd, &project) {
+            (Some(cwd), Some(project)) => projects::rule_files(cwd, project, self.home.as_deref()),
+            _ => (Vec::new(), None),
+        };
+        let files: Vec<(PathBuf, Option<FileStamp>)> =
+            files.into_iter().map(|file| (file.clone(), FileStamp::of(&file))).collect();
+        let mut state = self.lock();
+        let grants = match &project {
             Some(project) => {
                 let project = project.to_string_lossy();
-                let counts = |grant: &&Grant| grant.counts(asked.session, &project, asked.now);
-                grants.iter().filter(counts).collect()
+                let counts =
+                    |grant: &&Grant| grant.counts(question.session, &project, question.now);
+                state.grants.with(also).filter(counts).cloned().collect()
             }
             None => Vec::new(),
         };
-        let chosen = self.choose(cwd, project.as_deref(), &granted);
-        let project = project.map(|project| project.to_string_lossy().into_owned());
+        let granted = (!grants.is_empty())
+            .then(|| state.sets.get(SetKey { file: None, grants: grants.clone() }, None));
+        let with_file = |(file, stamp): (PathBuf, Option<FileStamp>)| {
+            state.sets.get(SetKey { file: Some(file), grants: grants.clone() }, stamp)
+        };
+        let of_files = files.into_iter().map(with_file).collect();
+        let base = Arc::clone(state.sets.base());
+        let trouble = trouble.map(|trouble| trouble.to_string());
+        Scene { project, of_files, granted, base, trouble }
+    }
+
+    fn decide(&self, question: &PolicyQuestion<'_>, scene: &Scene, chosen: &Chosen) -> Judgement {
+        let project = scene.project.as_ref().map(|project| project.to_string_lossy().into_owned());
         let home = self.home.as_ref().map(|home| home.to_string_lossy());
-        let mut request = Request {
-            agent: asked.agent,
-            action: asked.action,
-            cwd: asked.cwd,
+        let request = ActionRequest {
+            agent: question.agent,
+            action: question.action,
+            cwd: question.cwd,
             project: project.as_deref(),
             home: home.as_deref(),
-            own: asked.own,
-            links: &[],
+            own: question.own,
         };
-        let links = Self::links(&chosen.first.live, &request);
-        request.links = links.as_deref().unwrap_or_default();
+        let subject = read_action(&chosen.first.live, &request);
+        let known = [request.project, request.home, request.cwd];
+        let known: Vec<&Path> = known.into_iter().flatten().map(Path::new).collect();
+        let links = subject.named_paths().and_then(|paths| links(&paths, &known));
+        let subject = subject.with_links(links.as_deref().unwrap_or_default());
 
-        let mut explanation = chosen.explain(&request);
+        let mut explanation = chosen.explain(&subject);
         if let Some(trouble) = &chosen.trouble {
             let reason = format!("This project's own rules do not load: {trouble}.");
             at_least_asked(&mut explanation, self.files.pack, UNLOADED, &reason);
@@ -290,55 +331,30 @@ impl Book {
         }
         let gate = gate(&explanation);
         let shadow = chosen
-            .tried(&request)
+            .tried(&subject)
             .filter(|tried| (tried.decision, &tried.rule) != (gate.decision, &gate.rule));
         let read = read(&explanation);
         let rules = Some(explanation.rules.clone());
         let provenance = Provenance { rules, project, read, shadow };
-        Verdict { gate, explanation, provenance }
+        Judgement { gate, explanation, provenance }
     }
 
-    fn project(&self, asked: &Asked<'_>, cwd: Option<&Path>) -> Option<PathBuf> {
-        if let Some(project) = asked.project {
+    fn project(&self, question: &PolicyQuestion<'_>, cwd: Option<&Path>) -> Option<PathBuf> {
+        if let Some(project) = question.project {
             return Some(project.to_owned());
         }
-        let home = self.home.as_deref();
-        match (asked.session, cwd?) {
-            (Some(session), cwd) => Some(self.lock().projects.of(session, cwd, home)),
-            (None, cwd) => Some(project_of(cwd, home)),
-        }
-    }
-
-    /// The rules that count for an action in this directory of this project.
-    fn choose(&self, cwd: Option<&Path>, project: Option<&Path>, granted: &[&Grant]) -> Chosen {
-        let (files, trouble) = match (cwd, project) {
-            (Some(cwd), Some(project)) => place::rule_files(cwd, project, self.home.as_deref()),
-            _ => (Vec::new(), None),
-        };
-        let mut trouble = trouble.map(|trouble| trouble.to_string());
-        let mut state = self.lock();
-        let mut sets = Vec::new();
-        for file in files {
-            match state.with(Some(&file), granted) {
-                Ok(pair) => sets.push(pair),
-                Err(why) => trouble = Some(trouble.unwrap_or(why)),
+        let cwd = cwd?;
+        let settled =
+            question.session.and_then(|session| self.lock().projects.of(session).cloned());
+        let found = || project_of(cwd, self.home.as_deref());
+        Some(match (settled, question.session) {
+            (Some(project), _) => project,
+            (None, Some(session)) => {
+                let project = found();
+                self.lock().projects.settle(session, project)
             }
-        }
-        if sets.is_empty() && !granted.is_empty() {
-            // A grant that does not load is none.
-            sets.extend(state.with(None, granted).ok());
-        }
-        let mut sets = sets.into_iter();
-        let first = sets.next().unwrap_or_else(|| state.loaded.rules.clone());
-        Chosen { first, others: sets.collect(), trouble }
-    }
-
-    /// The links among the paths that an action names; `None` where they could not all be looked at.
-    fn links(rules: &Rules, request: &Request<'_>) -> Option<Vec<(PathBuf, PathBuf)>> {
-        let paths = named_paths(rules, request)?;
-        let known = [request.project, request.home, request.cwd];
-        let known: Vec<&Path> = known.into_iter().flatten().map(Path::new).collect();
-        links(&paths, &known)
+            (None, None) => found(),
+        })
     }
 
     /// Whether there is room for no more grants.
@@ -349,10 +365,10 @@ impl Book {
     }
 
     /// The grants that have not ended, oldest first.
-    pub fn grants(&self, now: Timestamp) -> Vec<Grant> {
+    pub(crate) fn grants(&self, now: Timestamp) -> Vec<Grant> {
         let mut state = self.lock();
         state.grants.end(now);
-        state.grants.iter().cloned().collect()
+        state.grants.with(None).cloned().collect()
     }
 
     pub(crate) fn grant(&self, grant: Grant) {
@@ -363,126 +379,109 @@ impl Book {
         self.lock().grants.remove(id);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn new(stamps: Stamps, loaded: Loaded) -> Self {
+impl StoreState {
+    fn new(stamps: BaseStamps, base: Arc<BaseRules>) -> Self {
         Self {
             stamps,
-            loaded,
+            sets: RuleSets::new(base),
             failed: None,
-            version: 0,
             reloads: Reloads::default(),
-            sets: HashMap::new(),
             projects: Projects::default(),
             grants: Grants::default(),
         }
     }
+}
 
-    /// The rules with those of a project's file and with grants, or why that does not load.
-    fn with(&mut self, file: Option<&Path>, granted: &[&Grant]) -> Result<Pair, String> {
-        let grants = granted.iter().copied().cloned().collect();
-        let key: Key = (file.map(Path::to_owned), grants);
-        let stamp = file.and_then(Stamp::of);
-        if let Some(set) = self.sets.get(&key)
-            && set.stamp == stamp
-            && set.version == self.version
+/// The project of an action, and the sets of rules that count for it, loaded or not.
+struct Scene {
+    project: Option<PathBuf>,
+    /// With each rule file of the project.
+    of_files: Vec<Arc<LazySet>>,
+    /// With grants alone: for where no file counts.
+    granted: Option<Arc<LazySet>>,
+    base: Arc<BaseRules>,
+    /// What is wrong with the project's rule files as they stand there.
+    trouble: Option<String>,
+}
+
+impl Scene {
+    /// What is shown to policy, if it is loaded.
+    fn loaded(&self) -> Option<Chosen> {
+        self.choose(|set| set.loaded().ok_or(())).ok()
+    }
+
+    /// What is shown to policy, loaded where it is not. Blocks on the disk.
+    fn load(&self) -> Chosen {
+        let Ok(chosen) = self.choose(|set| Ok::<_, Infallible>(set.load()));
+        chosen
+    }
+
+    fn choose<'s, E>(
+        &'s self,
+        rules_of: impl Fn(&'s LazySet) -> Result<&'s LoadedPair, E>,
+    ) -> Result<Chosen, E> {
+        let mut trouble = self.trouble.clone();
+        let mut pairs = Vec::new();
+        for set in &self.of_files {
+            match rules_of(set)? {
+                Ok(pair) => pairs.push(pair.clone()),
+                Err(why) => trouble = Some(trouble.unwrap_or_else(|| why.clone())),
+            }
+        }
+        if pairs.is_empty()
+            && let Some(granted) = &self.granted
         {
-            return set.rules.clone();
+            // A grant that does not load is none.
+            pairs.extend(rules_of(granted)?.clone());
         }
-        let grants = (!granted.is_empty()).then(|| grants::text(granted.iter().copied()));
-        let loaded = file
-            .map(project_text)
-            .transpose()
-            .and_then(|text| Ok(self.loaded.pair(text.as_ref(), grants.as_ref())?))
-            .map_err(|trouble| trouble.to_string());
-        match (&loaded, file) {
-            (Ok(pair), Some(file)) => {
-                let (file, rules) = (file.display(), pair.live.hash());
-                tracing::info!(%file, rules, "A project's own rules count.");
-            }
-            (Ok(_), None) => {}
-            (Err(trouble), Some(_)) => tracing::warn!(
-                "A project's own rules do not load, so everything in it is asked: {trouble}"
-            ),
-            (Err(trouble), None) => {
-                tracing::error!("Grants do not load and do not count: {trouble}");
-            }
-        }
-        if self.sets.len() >= MOST_SETS && !self.sets.contains_key(&key) {
-            self.sets.clear();
-        }
-        let set = Set { stamp, version: self.version, rules: loaded.clone() };
-        self.sets.insert(key, set);
-        loaded
+        let mut pairs = pairs.into_iter();
+        let first = pairs.next().unwrap_or_else(|| self.base.rules.clone());
+        Ok(Chosen { first, others: pairs.collect(), trouble })
     }
 }
 
 /// What is shown to policy: several sets where several files of a project count. The strictest verdict is the one.
 struct Chosen {
-    first: Pair,
-    others: Vec<Pair>,
+    first: RulePair,
+    others: Vec<RulePair>,
     /// Why a project's own rules do not count.
     trouble: Option<String>,
 }
 
 impl Chosen {
-    fn explain(&self, request: &Request<'_>) -> Explanation {
-        let told = explain(&self.first.live, request);
-        self.others.iter().map(|pair| explain(&pair.live, request)).fold(told, |one, other| {
-            let key = |told: &Explanation| (told.verdict, told.risk);
+    fn explain(&self, subject: &Subject<'_>) -> Explanation {
+        let first = explain(&self.first.live, subject);
+        self.others.iter().map(|pair| explain(&pair.live, subject)).fold(first, |one, other| {
+            let key = |explanation: &Explanation| (explanation.verdict, explanation.risk);
             if key(&other) > key(&one) { other } else { one }
         })
     }
 
-    fn tried(&self, request: &Request<'_>) -> Option<Shadow> {
+    fn tried(&self, subject: &Subject<'_>) -> Option<Shadow> {
         let sets = std::iter::once(&self.first).chain(&self.others);
-        let said = sets.filter_map(|pair| pair.tried.as_ref()).map(|rules| {
-            let gate = evaluate(rules, request);
+        let verdicts = sets.filter_map(|pair| pair.tried.as_ref()).map(|rules| {
+            let gate = evaluate(rules, subject);
             Shadow { decision: gate.decision, rule: gate.rule, rules: rules.hash().to_owned() }
         });
-        said.reduce(|one, other| if other.decision > one.decision { other } else { one })
+        verdicts.reduce(|one, other| if other.decision > one.decision { other } else { one })
     }
 }
 
-impl Loaded {
-    fn read(files: &Files) -> Result<Self, Trouble> {
-        let texts = Texts::read(files)?;
-        let tried = match &files.shadow {
-            Some(file) => Some(texts.clone().with_user(file)?),
-            None => None,
-        };
-        let rules = Pair::load(&texts, tried.as_ref(), None, None)?;
-        Ok(Self { texts, tried, rules })
-    }
-
-    fn pair(
-        &self,
-        project: Option<&Text>,
-        grants: Option<&Text>,
-    ) -> Result<Pair, banister_policy::Error> {
-        Pair::load(&self.texts, self.tried.as_ref(), project, grants)
-    }
+/// Reads an action. This is the only call that does, so that each verdict reads once.
+fn read_action<'a>(rules: &Rules, request: &ActionRequest<'a>) -> Subject<'a> {
+    #[cfg(test)]
+    tests::READS.set(tests::READS.get() + 1);
+    rules.read(request)
 }
 
-impl Pair {
-    fn load(
-        texts: &Texts,
-        tried: Option<&Texts>,
-        project: Option<&Text>,
-        grants: Option<&Text>,
-    ) -> Result<Self, banister_policy::Error> {
-        let tried = tried.map(|texts| texts.load(project, grants)).transpose()?;
-        Ok(Self { live: texts.load(project, grants)?, tried })
-    }
-}
-
-fn stamps(files: &Files) -> Stamps {
+fn stamps(files: &RuleFiles) -> BaseStamps {
     [&files.org, &files.user, &files.shadow]
-        .map(|file| file.as_ref().and_then(|file| Stamp::of(&file.path)))
+        .map(|file| file.as_ref().and_then(|file| FileStamp::of(&file.path)))
 }
 
 #[cfg(test)]

@@ -280,7 +280,7 @@ async fn housekeeping(gateway: Arc<Gateway>, stop: CancellationToken) {
         if round.is_multiple_of(RULES_EVERY) {
             let gateway = Arc::clone(&gateway);
             // Loading rules takes longer than a step of a task may.
-            drop(tokio::task::spawn_blocking(move || gateway.book.refresh()).await);
+            drop(tokio::task::spawn_blocking(move || gateway.policy_store.refresh()).await);
         }
         gateway.desk.sweep().await;
         gateway.sweep_subscriptions().await;

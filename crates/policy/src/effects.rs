@@ -1,7 +1,7 @@
 //! What a command does: from words to effects.
 //!
 //! The tables in `packs/effects/` say which programs, subcommands and options do what, and which words are paths or hosts.
-//! A program or subcommand that is not in them has the effect [`Kind::Unknown`], which no rule allows. A word that is not
+//! A program or subcommand that is not in them has the effect [`EffectKind::Unknown`], which no rule allows. A word that is not
 //! known before it runs is a path or host that is not known; where it could be an option that matters, the effect is
 //! unknown as well.
 
@@ -10,17 +10,16 @@ mod table;
 
 use banister_events::activity::Risk;
 use serde::{Deserialize, Serialize};
-use table::{Entry, Role};
+use table::{EffectEntry, WordRole};
 pub(crate) use table::{TEXTS, table};
 
-use crate::path::Names;
+use crate::path::{PathNames, Surroundings};
 use crate::shell::{Direction, FED_FILE, Simple, Word, program, trusted_program};
-use crate::subject::Subject;
 
 /// A kind of effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum EffectKind {
     /// Reads files.
     Read,
     /// Writes or changes files.
@@ -61,7 +60,7 @@ pub enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl EffectKind {
     /// How much can go wrong, and whether it can be undone, where nothing else is known.
     fn grade(self) -> (Risk, Option<bool>) {
         match self {
@@ -87,7 +86,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Effect {
     /// What kind of thing.
-    pub kind: Kind,
+    pub kind: EffectKind,
     /// The path it is about, as the command names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -99,55 +98,54 @@ pub struct Effect {
     pub why: Option<String>,
     /// The path, from every directory the command may run in.
     #[serde(skip)]
-    pub(crate) names: Vec<Names>,
+    pub(crate) names: Vec<PathNames>,
 }
 
 impl Effect {
-    pub(crate) fn of(kind: Kind) -> Self {
+    pub(crate) fn of(kind: EffectKind) -> Self {
         Self { kind, path: None, host: None, why: None, names: Vec::new() }
     }
 
-    fn because(kind: Kind, why: &str) -> Self {
+    fn because(kind: EffectKind, why: &str) -> Self {
         Self { why: Some(why.to_owned()), ..Self::of(kind) }
     }
 
     /// An effect on a path of a file tool.
-    pub(crate) fn on(kind: Kind, names: &Names) -> Self {
+    pub(crate) fn on(kind: EffectKind, names: &PathNames) -> Self {
         let path = Some(format!("/{}", names.join("/")).replace('\0', "…"));
         Self { path, names: vec![names.clone()], ..Self::of(kind) }
     }
 
     /// How much can go wrong, and whether it can be undone.
-    pub(crate) fn grade(&self, subject: &Subject<'_>) -> (Risk, Option<bool>) {
+    pub(crate) fn grade(&self, around: &Surroundings) -> (Risk, Option<bool>) {
         let (risk, undone) = self.kind.grade();
         if self.names.is_empty() {
             return (risk, undone);
         }
-        let around = &subject.around;
         let inside = self.names.iter().all(|path| around.in_project(path));
         let passing = self.names.iter().all(|path| around.is_temporary(path));
         match self.kind {
-            Kind::Read if inside || passing => (Risk::Low, Some(false)),
-            Kind::Read => (Risk::Medium, Some(false)),
-            Kind::Write if inside || passing => (Risk::Low, None),
-            Kind::Write if self.names.iter().any(|path| around.is_system(path)) => {
+            EffectKind::Read if inside || passing => (Risk::Low, Some(false)),
+            EffectKind::Read => (Risk::Medium, Some(false)),
+            EffectKind::Write if inside || passing => (Risk::Low, None),
+            EffectKind::Write if self.names.iter().any(|path| around.is_system(path)) => {
                 (Risk::High, None)
             }
-            Kind::Delete if passing => (Risk::Low, Some(true)),
-            Kind::Delete if inside => (Risk::Medium, Some(true)),
+            EffectKind::Delete if passing => (Risk::Low, Some(true)),
+            EffectKind::Delete if inside => (Risk::Medium, Some(true)),
             _ => (risk, undone),
         }
     }
 }
 
 /// What one command does.
-pub(crate) fn of(simple: &Simple, places: &[Names], subject: &Subject<'_>) -> Vec<Effect> {
+pub(crate) fn of(simple: &Simple, places: &[PathNames], around: &Surroundings) -> Vec<Effect> {
     let mut found =
-        Found { effects: Vec::new(), places, subject, replaced: false, in_place: false };
+        FoundEffects { effects: Vec::new(), places, around, replaced: false, in_place: false };
     for redirect in &simple.redirects {
         let kind = match redirect.direction {
-            Direction::Read => Kind::Read,
-            Direction::Write => Kind::Write,
+            Direction::Read => EffectKind::Read,
+            Direction::Write => EffectKind::Write,
         };
         found.path(kind, &redirect.target);
     }
@@ -159,10 +157,10 @@ pub(crate) fn of(simple: &Simple, places: &[Names], subject: &Subject<'_>) -> Ve
     found.effects
 }
 
-struct Found<'s, 'a> {
+struct FoundEffects<'s> {
     effects: Vec<Effect>,
-    places: &'s [Names],
-    subject: &'s Subject<'a>,
+    places: &'s [PathNames],
+    around: &'s Surroundings,
     /// Whether an option stands for the first operand.
     replaced: bool,
     /// Whether what is read is written as well.
@@ -184,34 +182,35 @@ fn is_sink(path: &str) -> bool {
     ) || path == FED_FILE
 }
 
-impl Found<'_, '_> {
+impl FoundEffects<'_> {
     fn push(&mut self, effect: Effect) {
         if self.effects.len() < 512 {
             self.effects.push(effect);
-        } else if !self.effects.iter().any(|effect| effect.kind == Kind::Unknown) {
+        } else if !self.effects.iter().any(|effect| effect.kind == EffectKind::Unknown) {
             self.effects
-                .push(Effect::because(Kind::Unknown, "it has more effects than are listed"));
+                .push(Effect::because(EffectKind::Unknown, "it has more effects than are listed"));
         }
     }
 
     fn unknown(&mut self, why: &str) {
-        self.push(Effect::because(Kind::Unknown, why));
+        self.push(Effect::because(EffectKind::Unknown, why));
     }
 
-    fn path(&mut self, kind: Kind, word: &Word) {
+    fn path(&mut self, kind: EffectKind, word: &Word) {
         self.path_text(kind, &word.text);
     }
 
-    fn path_text(&mut self, kind: Kind, text: &str) {
+    fn path_text(&mut self, kind: EffectKind, text: &str) {
         if is_sink(text) {
-            if kind == Kind::Write && self.effects.iter().any(|effect| effect.kind == Kind::Delete)
+            if kind == EffectKind::Write
+                && self.effects.iter().any(|effect| effect.kind == EffectKind::Delete)
             {
                 self.unknown("what is moved there is lost");
             }
             return;
         }
-        let mut names: Vec<Names> =
-            self.places.iter().map(|place| self.subject.around.resolve(text, place)).collect();
+        let mut names: Vec<PathNames> =
+            self.places.iter().map(|place| self.around.resolve(text, place)).collect();
         names.dedup();
         self.push(Effect { path: Some(text.replace('\0', "…")), names, ..Effect::of(kind) });
     }
@@ -227,12 +226,12 @@ impl Found<'_, '_> {
         };
         if trusted_program(&first.text).is_none() {
             self.push(Effect::because(
-                Kind::Execute,
+                EffectKind::Execute,
                 "the program lies where anybody may have put it",
             ));
         }
         if simple.elsewhere {
-            self.push(Effect::because(Kind::Execute, "it runs elsewhere"));
+            self.push(Effect::because(EffectKind::Execute, "it runs elsewhere"));
         }
         match name.as_str() {
             "find" | "gfind" => return scripts::find(simple, self),
@@ -243,7 +242,7 @@ impl Found<'_, '_> {
     }
 
     /// Gives every word its role.
-    fn words(&mut self, simple: &Simple, entry: &'static Entry) {
+    fn words(&mut self, simple: &Simple, entry: &'static EffectEntry) {
         let mut entry = entry;
         let mut entries = vec![entry];
         for kind in &entry.does {
@@ -311,7 +310,7 @@ impl Found<'_, '_> {
     fn option<'w>(
         &mut self,
         text: &'w str,
-        entries: &[&'static Entry],
+        entries: &[&'static EffectEntry],
         next: &mut dyn FnMut() -> Option<&'w Word>,
     ) {
         let (name, value) = match text.split_once('=') {
@@ -380,7 +379,7 @@ impl Found<'_, '_> {
         }
     }
 
-    fn operands(&mut self, simple: &Simple, operands: &[&Word], entry: &'static Entry) {
+    fn operands(&mut self, simple: &Simple, operands: &[&Word], entry: &'static EffectEntry) {
         let roles = entry.operands.as_slice();
         let roles = roles.get(usize::from(self.replaced && roles.len() > 1)..).unwrap_or_default();
         let starred = roles.iter().position(|(_, many)| *many);
@@ -423,62 +422,62 @@ impl Found<'_, '_> {
         }
     }
 
-    fn role(&mut self, role: Role, text: &str) {
+    fn role(&mut self, role: WordRole, text: &str) {
         match role {
-            Role::Data | Role::Flag => {}
-            Role::InPlace => self.in_place = true,
-            Role::Path(kind) => {
+            WordRole::Data | WordRole::Flag => {}
+            WordRole::InPlace => self.in_place = true,
+            WordRole::Path(kind) => {
                 self.path_text(kind, text);
-                if self.in_place && kind == Kind::Read {
-                    self.path_text(Kind::Write, text);
+                if self.in_place && kind == EffectKind::Read {
+                    self.path_text(EffectKind::Write, text);
                 }
                 // Some take `@file` for a list of words.
                 if let Some(list) = text.strip_prefix('@') {
-                    self.path_text(Kind::Read, list);
+                    self.path_text(EffectKind::Read, list);
                 }
             }
-            Role::File(kind) => {
+            WordRole::File(kind) => {
                 // `@file` reads a file, anything else is data.
                 if let Some(file) = text.strip_prefix('@') {
-                    self.path_text(Kind::Read, file);
+                    self.path_text(EffectKind::Read, file);
                 }
                 self.push(Effect::of(kind));
             }
-            Role::Url(kind) => self.url(kind, text),
-            Role::Does(kind) | Role::Adds(kind) => self.push(Effect::of(kind)),
-            Role::Remote(kind) => self.remote(kind, text),
-            Role::Reference => {
+            WordRole::Url(kind) => self.url(kind, text),
+            WordRole::Does(kind) | WordRole::Adds(kind) => self.push(Effect::of(kind)),
+            WordRole::Remote(kind) => self.remote(kind, text),
+            WordRole::Reference => {
                 for piece in crate::path::pieces(text) {
-                    self.path_text(Kind::Read, piece);
+                    self.path_text(EffectKind::Read, piece);
                 }
             }
-            Role::Filter => {
+            WordRole::Filter => {
                 if ["env", "ENV", "load", "input_filename", "\0"]
                     .iter()
                     .any(|mark| text.contains(mark))
                 {
                     self.push(Effect::because(
-                        Kind::Environment,
+                        EffectKind::Environment,
                         "the filter can look beyond its input",
                     ));
                 }
             }
-            Role::Awk => scripts::awk(text, self),
-            Role::Sed => scripts::sed(text, self),
-            Role::Sql => scripts::sql(text, self),
+            WordRole::Awk => scripts::awk(text, self),
+            WordRole::Sed => scripts::sed(text, self),
+            WordRole::Sql => scripts::sql(text, self),
         }
     }
 
-    fn url(&mut self, kind: Kind, text: &str) {
+    fn url(&mut self, kind: EffectKind, text: &str) {
         if let Some(path) = text.strip_prefix("file://") {
-            return self.path_text(Kind::Read, path);
+            return self.path_text(EffectKind::Read, path);
         }
         let host = crate::host::of_url(text);
         self.push(Effect { host, path: None, ..Effect::of(kind) });
     }
 
     /// `host:path` is elsewhere, anything else is here.
-    fn remote(&mut self, kind: Kind, text: &str) {
+    fn remote(&mut self, kind: EffectKind, text: &str) {
         let elsewhere = text.contains("://")
             || text
                 .split_once(':')
@@ -491,7 +490,8 @@ impl Found<'_, '_> {
                     .next()
                     .map(|host| host.rsplit('@').next().unwrap_or(host).to_ascii_lowercase())
             };
-            let kind = if kind == Kind::Write { Kind::Send } else { Kind::Network };
+            let kind =
+                if kind == EffectKind::Write { EffectKind::Send } else { EffectKind::Network };
             self.push(Effect { host, ..Effect::of(kind) });
         } else {
             self.path_text(kind, text);

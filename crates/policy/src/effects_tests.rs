@@ -1,10 +1,11 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use banister_events::activity::{Action, ActionKind};
 use serde_json::json;
 
 use super::*;
-use crate::evaluate::Request;
+use crate::request::ActionRequest;
+use crate::subject::Subject;
 use crate::tools::Tools;
 
 /// What a text does: kinds with their paths or hosts.
@@ -18,16 +19,16 @@ fn effects(command: &str) -> Vec<String> {
         input: Some(json!({ "command": command })),
         rationale: None,
     };
-    let request = Request {
+    let request = ActionRequest {
         agent: "",
         action: &action,
         cwd: Some("/home/me/project"),
         project: None,
         home: Some("/home/me"),
         own: &[],
-        links: &[(PathBuf::from("/home/me/project/out"), PathBuf::from("/etc"))],
     };
-    let subject = Subject::new(Tools::load().unwrap(), &request);
+    let subject = Subject::new(Tools::load().unwrap(), &request)
+        .with_links(&[(PathBuf::from("/home/me/project/out"), PathBuf::from("/etc"))]);
     let shown = |effect: &Effect| {
         let about = effect.path.clone().or_else(|| effect.host.clone());
         let kind = serde_json::to_value(effect.kind).unwrap();
@@ -100,25 +101,17 @@ fn a_link_counts_under_all_its_names() {
                     input: Some(json!({ "command": command })),
                     rationale: None,
                 };
-                crate::evaluate(
-                    &rules,
-                    &Request {
-                        agent: "",
-                        action: &action,
-                        cwd: Some("/home/me/project"),
-                        project: None,
-                        home: Some("/home/me"),
-                        own: &[],
-                        links: &[
-                            (PathBuf::from("/home/me/project/out"), PathBuf::from("../..")),
-                            (
-                                PathBuf::from("/home/me/project/keys"),
-                                PathBuf::from("/home/me/.ssh"),
-                            ),
-                            (PathBuf::from("/home/me/project/loop"), PathBuf::from("loop")),
-                        ],
-                    },
-                )
+                let request = ActionRequest {
+                    agent: "",
+                    action: &action,
+                    cwd: Some("/home/me/project"),
+                    project: None,
+                    home: Some("/home/me"),
+                    own: &[],
+                };
+                let links = [("out", "../.."), ("keys", "/home/me/.ssh"), ("loop", "loop")]
+                    .map(|(from, to)| (Path::new("/home/me/project").join(from), to.into()));
+                crate::evaluate(&rules, &rules.read(&request).with_links(&links))
             })
             .unwrap()
     };

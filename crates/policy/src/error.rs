@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Error {
     /// The text is not a rule file, or a rule in it says what it cannot say.
     #[error("{0}")]
-    Invalid(Box<Fault>),
+    Invalid(Box<RuleFault>),
     /// A rule does not do what its own example says.
     #[error("{name}:{line}:{column}: rule `{rule}` {}: `{example}`", expectation(*.should_match))]
     Example {
@@ -39,7 +39,7 @@ pub enum Error {
 
 /// What is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct RuleFault {
     /// The file's name, as given by the caller.
     pub name: String,
     /// The line, from 1; 0 where it is not known.
@@ -54,7 +54,7 @@ pub struct Fault {
     pub remedy: Option<String>,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RuleFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}: ", self.name, self.line, self.column)?;
         if let Some(rule) = &self.rule {
@@ -71,7 +71,7 @@ impl fmt::Display for Fault {
 impl Error {
     /// What is wrong with an embedded file: only a change of this crate can bring it about.
     pub(crate) fn embedded(name: &str, message: String) -> Self {
-        Self::Invalid(Box::new(Fault {
+        Self::Invalid(Box::new(RuleFault {
             name: name.to_owned(),
             line: 0,
             column: 0,

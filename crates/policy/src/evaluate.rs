@@ -12,62 +12,23 @@
 //! | `decoded` | a shell runs what was decoded before, whatever that is |
 //! | `environment` | a variable is set that can change what programs do |
 
-use std::path::PathBuf;
-use std::sync::LazyLock;
+use banister_events::activity::{Decision, Gate, Risk};
 
-use banister_events::activity::{Action, Decision, Gate, Risk};
-
-use crate::effects::{Effect, Kind};
+use crate::effects::{Effect, EffectKind};
 use crate::floor;
-use crate::layers::Layer;
-use crate::path::Names;
-use crate::rule::{Rule, Target};
+use crate::layer::Layer;
+use crate::path::PathNames;
+use crate::rule::{CommandTarget, PolicyRule};
 use crate::rules::Rules;
 use crate::shell::{Assignment, Direction, Simple, wrappers};
 use crate::subject::Subject;
-use crate::tools::Class;
-
-/// What is to be decided.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// The agent's short name.
-    pub agent: &'a str,
-    /// What it wants to do.
-    pub action: &'a Action,
-    /// The directory it starts in.
-    pub cwd: Option<&'a str>,
-    /// What it is free to work on; without one, the directory it starts in.
-    pub project: Option<&'a str>,
-    /// The person's home.
-    pub home: Option<&'a str>,
-    /// Banister's own files and directories, absolute.
-    pub own: &'a [PathBuf],
-    /// Symbolic links the caller knows of: the link, and what it points to. A path counts under all its names.
-    pub links: &'a [(PathBuf, PathBuf)],
-}
-
-impl<'a> Request<'a> {
-    /// The scene that the examples of rules are tried in: an agent at work in `/home/me/project`.
-    pub fn example(action: &'a Action) -> Self {
-        static OWN: LazyLock<[PathBuf; 1]> =
-            LazyLock::new(|| [PathBuf::from("/home/me/.config/banister")]);
-        Self {
-            agent: "claude",
-            action,
-            cwd: Some("/home/me/project"),
-            project: None,
-            home: Some("/home/me"),
-            own: OWN.as_slice(),
-            links: &[],
-        }
-    }
-}
+use crate::tools::ToolClass;
 
 /// Decides whether an action may run. Total, pure, never panics.
 ///
 /// ```
 /// use banister_events::activity::{Action, ActionKind, Decision};
-/// use banister_policy::{Request, Rules, evaluate};
+/// use banister_policy::{ActionRequest, Rules, evaluate};
 ///
 /// let rules = Rules::builtin()?;
 /// let shell = |command: &str| Action {
@@ -81,24 +42,23 @@ impl<'a> Request<'a> {
 /// };
 /// let decide = |command: &str| {
 ///     let action = shell(command);
-///     evaluate(&rules, &Request {
+///     let subject = rules.read(&ActionRequest {
 ///         agent: "claude",
 ///         action: &action,
 ///         cwd: Some("/home/ada/orbit"),
 ///         project: None,
 ///         home: Some("/home/ada"),
 ///         own: &[],
-///         links: &[],
-///     })
+///     });
+///     evaluate(&rules, &subject)
 /// };
 /// assert_eq!(decide("git status").decision, Decision::Allow);
 /// assert_eq!(decide("git status && git push").decision, Decision::Ask);
 /// assert_eq!(decide("rm -rf ~").rule, "floor.wipe-home");
 /// # Ok::<(), banister_policy::Error>(())
 /// ```
-pub fn evaluate(rules: &Rules, request: &Request<'_>) -> Gate {
-    let subject = Subject::new(rules.tools(), request);
-    verdict(rules, &subject, |_, _| {})
+pub fn evaluate(rules: &Rules, subject: &Subject<'_>) -> Gate {
+    verdict(rules, subject, |_, _| {})
 }
 
 /// The verdict about everything; `each` is told the gates of each command, or of each file.
@@ -110,7 +70,7 @@ pub(crate) fn verdict(
     let fallen = floor::check(subject);
     let opaque = opacity(subject);
     let mut gates = Vec::new();
-    if subject.class == Class::Shell {
+    if subject.class == ToolClass::Shell {
         for (at, simple) in subject.reading.commands.iter().enumerate() {
             let own = command(rules, subject, at, simple, opaque.is_none());
             each(at, &own);
@@ -164,7 +124,7 @@ fn grade<'e>(
     effects: impl Iterator<Item = &'e Effect>,
     subject: &Subject<'_>,
 ) -> (Risk, Option<bool>) {
-    effects.map(|effect| effect.grade(subject)).fold(
+    effects.map(|effect| effect.grade(&subject.around)).fold(
         (Risk::Low, Some(false)),
         |(risk, undone), (graver, next)| {
             let undone = match (undone, next) {
@@ -180,8 +140,8 @@ fn grade<'e>(
 const NONE: &str = "none";
 
 fn opacity(subject: &Subject<'_>) -> Option<String> {
-    let read = (subject.class == Class::Shell).then_some(subject.reading.opaque.as_ref()).flatten();
-    read.or(subject.opaque.as_ref()).cloned()
+    let read = subject.reading.opaque.as_deref().filter(|_| subject.class == ToolClass::Shell);
+    read.or(subject.unseen()).map(str::to_owned)
 }
 
 /// The gates of everything one command does.
@@ -195,13 +155,13 @@ fn command(
     let mut gates = Vec::new();
     let reads = simple.redirects.iter().any(|file| file.direction == Direction::Read);
     if !simple.argv.is_empty() || reads {
-        let target = Target::new(subject, at, simple);
+        let target = CommandTarget::new(subject, at, simple);
         let mut gate = choose(
             rules.about(&target.program),
             readable,
             grade(target.effects.iter(), subject),
             |rule| {
-                rule.speaks_of(subject, Class::Shell)
+                rule.speaks_of(subject, ToolClass::Shell)
                     .then(|| rule.matches_command(&target))
                     .flatten()
             },
@@ -218,7 +178,7 @@ fn command(
 
 /// Why no rule spoke, as far as the effects say.
 fn unspoken(effects: &[Effect]) -> String {
-    let unknown = effects.iter().find(|effect| effect.kind == Kind::Unknown);
+    let unknown = effects.iter().find(|effect| effect.kind == EffectKind::Unknown);
     match unknown.and_then(|effect| effect.why.as_ref()) {
         Some(why) => format!("No rule speaks about this: {why}."),
         None => "No rule speaks about this.".to_owned(),
@@ -262,8 +222,8 @@ fn writes(
             let path = subject.around.resolve(&redirect.target.text, directory);
             let gate = choose(rules.rules(), readable, derived, |rule| {
                 let tool = rule.decision != Decision::Allow || rule.layer != Layer::Pack;
-                let speaks = tool && rule.speaks_of(subject, Class::Write)
-                    || rule.is_for_redirects() && rule.speaks_of(subject, Class::Shell);
+                let speaks = tool && rule.speaks_of(subject, ToolClass::Write)
+                    || rule.is_for_redirects() && rule.speaks_of(subject, ToolClass::Shell);
                 (speaks && rule.matches_path(Some(&path), &subject.around)).then_some(0)
             });
             gates.push(if gate.rule == NONE {
@@ -281,9 +241,9 @@ fn is_sink(target: &str) -> bool {
 }
 
 /// The gates of a tool that is no shell: one for each file it names.
-fn files(rules: &Rules, subject: &Subject<'_>, class: Class, readable: bool) -> Vec<Gate> {
+fn files(rules: &Rules, subject: &Subject<'_>, class: ToolClass, readable: bool) -> Vec<Gate> {
     let derived = grade(subject.tool_effects.iter(), subject);
-    let one = |path: Option<&Names>| {
+    let one = |path: Option<&PathNames>| {
         choose(rules.rules(), readable, derived, |rule| {
             (rule.speaks_of(subject, class)
                 && rule.matches_path(path, &subject.around)
@@ -299,16 +259,16 @@ fn files(rules: &Rules, subject: &Subject<'_>, class: Class, readable: bool) -> 
 
 /// One verdict out of all rules that match: deny before ask before allow.
 fn choose<'r>(
-    rules: impl Iterator<Item = &'r Rule>,
+    rules: impl Iterator<Item = &'r PolicyRule>,
     readable: bool,
     derived: (Risk, Option<bool>),
-    matches: impl Fn(&Rule) -> Option<usize>,
+    matches: impl Fn(&PolicyRule) -> Option<usize>,
 ) -> Gate {
-    let speaking: Vec<(&Rule, usize)> =
+    let speaking: Vec<(&PolicyRule, usize)> =
         rules.filter_map(|rule| matches(rule).map(|words| (rule, words))).collect();
     let of =
         |decision: Decision| speaking.iter().filter(move |(rule, _)| rule.decision == decision);
-    let lifting = |ask: &Rule, words: usize| {
+    let lifting = |ask: &PolicyRule, words: usize| {
         let mut allows = of(Decision::Allow).filter(|_| readable);
         allows.find(|(rule, by)| rule.lifts(*by, ask, words)).map(|(rule, _)| *rule)
     };
@@ -341,7 +301,7 @@ fn strictest(gates: impl IntoIterator<Item = Gate>) -> Option<Gate> {
         .reduce(|strictest, gate| if key(&gate) > key(&strictest) { gate } else { strictest })
 }
 
-fn gate(rule: &Rule, derived: (Risk, Option<bool>)) -> Gate {
+fn gate(rule: &PolicyRule, derived: (Risk, Option<bool>)) -> Gate {
     Gate {
         decision: rule.decision,
         rule: rule.id.clone(),
@@ -388,11 +348,11 @@ fn nothing_matched() -> Gate {
 }
 
 /// Whether an allow rule by itself covers everything an action does: how its examples are tried.
-pub(crate) fn matches_alone(rules: &Rules, rule: &Rule, subject: &Subject<'_>) -> bool {
+pub(crate) fn matches_alone(rules: &Rules, rule: &PolicyRule, subject: &Subject<'_>) -> bool {
     if opacity(subject).is_some() || !rule.speaks_of(subject, subject.class) {
         return false;
     }
-    if subject.class != Class::Shell {
+    if subject.class != ToolClass::Shell {
         return match subject.paths.as_slice() {
             [] => rule.matches_path(None, &subject.around),
             paths => paths.iter().all(|path| rule.matches_path(Some(path), &subject.around)),
@@ -404,13 +364,13 @@ pub(crate) fn matches_alone(rules: &Rules, rule: &Rule, subject: &Subject<'_>) -
             setting(rules, simple).is_none()
                 && writes(rules, simple, subject, at, true).is_empty()
                 && (simple.argv.is_empty() && simple.redirects.is_empty()
-                    || rule.matches_command(&Target::new(subject, at, simple)).is_some())
+                    || rule.matches_command(&CommandTarget::new(subject, at, simple)).is_some())
         })
 }
 
 /// Whether a rule that asks or denies finds anything to speak about: how its examples are tried.
-pub(crate) fn matches_any(rule: &Rule, subject: &Subject<'_>) -> bool {
-    if subject.class != Class::Shell {
+pub(crate) fn matches_any(rule: &PolicyRule, subject: &Subject<'_>) -> bool {
+    if subject.class != ToolClass::Shell {
         return rule.speaks_of(subject, subject.class)
             && rule.matches_tool(&subject.tool_effects)
             && match subject.paths.as_slice() {
@@ -418,11 +378,8 @@ pub(crate) fn matches_any(rule: &Rule, subject: &Subject<'_>) -> bool {
                 paths => paths.iter().any(|path| rule.matches_path(Some(path), &subject.around)),
             };
     }
-    rule.speaks_of(subject, Class::Shell)
-        && subject
-            .reading
-            .commands
-            .iter()
-            .enumerate()
-            .any(|(at, simple)| rule.matches_command(&Target::new(subject, at, simple)).is_some())
+    rule.speaks_of(subject, ToolClass::Shell)
+        && subject.reading.commands.iter().enumerate().any(|(at, simple)| {
+            rule.matches_command(&CommandTarget::new(subject, at, simple)).is_some()
+        })
 }

@@ -4,9 +4,9 @@ use banister_events::activity::{Decision, Gate, Risk};
 use serde::Serialize;
 
 use crate::effects::Effect;
-use crate::evaluate::{Request, verdict};
+use crate::evaluate::verdict;
 use crate::rules::Rules;
-use crate::shell::{Direction, Input, Simple};
+use crate::shell::{CommandInput, Direction, Simple};
 use crate::subject::Subject;
 
 /// The schema of an explanation.
@@ -80,7 +80,7 @@ pub struct Redirected {
 ///
 /// ```
 /// use banister_events::activity::{Action, ActionKind, Decision};
-/// use banister_policy::{Request, Rules, explain};
+/// use banister_policy::{ActionRequest, Rules, explain};
 ///
 /// let action = Action {
 ///     id: "1".into(),
@@ -91,24 +91,24 @@ pub struct Redirected {
 ///     input: Some(serde_json::json!({ "command": "cd /tmp && X=rm; $X -rf ~/" })),
 ///     rationale: None,
 /// };
-/// let request = Request {
+/// let request = ActionRequest {
 ///     agent: "claude",
 ///     action: &action,
 ///     cwd: Some("/home/ada/orbit"),
 ///     project: None,
 ///     home: Some("/home/ada"),
 ///     own: &[],
-///     links: &[],
 /// };
-/// let told = explain(&Rules::builtin()?, &request);
-/// assert_eq!((told.verdict, told.rule.as_str()), (Decision::Deny, "floor.wipe-home"));
-/// assert!(told.commands.iter().any(|command| command.argv == ["rm", "-rf", "~/"]));
+/// let rules = Rules::builtin()?;
+/// let explanation = explain(&rules, &rules.read(&request));
+/// assert_eq!(explanation.verdict, Decision::Deny);
+/// assert_eq!(explanation.rule, "floor.wipe-home");
+/// assert!(explanation.commands.iter().any(|command| command.argv == ["rm", "-rf", "~/"]));
 /// # Ok::<(), banister_policy::Error>(())
 /// ```
-pub fn explain(rules: &Rules, request: &Request<'_>) -> Explanation {
-    let subject = Subject::new(rules.tools(), request);
+pub fn explain(rules: &Rules, subject: &Subject<'_>) -> Explanation {
     let mut commands = Vec::new();
-    let gate = verdict(rules, &subject, |at, gates| {
+    let gate = verdict(rules, subject, |at, gates| {
         if let Some(simple) = subject.reading.commands.get(at) {
             let effects = subject.effects.get(at).cloned().unwrap_or_default();
             commands.push(explained(simple, effects, gates));
@@ -124,7 +124,7 @@ pub fn explain(rules: &Rules, request: &Request<'_>) -> Explanation {
         opaque: gate.opaque,
         safer: gate.safer,
         commands,
-        effects: subject.tool_effects,
+        effects: subject.tool_effects.clone(),
         rules: rules.hash().to_owned(),
     }
 }
@@ -145,9 +145,9 @@ fn explained(simple: &Simple, effects: Vec<Effect>, gates: &[Gate]) -> Explained
             .map(|file| Redirected { direction: file.direction, target: file.target.shown() })
             .collect(),
         input: match &simple.input {
-            Input::Inherited => None,
-            Input::Pipe => Some("pipe".to_owned()),
-            Input::Text(text) => Some(text.to_string()),
+            CommandInput::Inherited => None,
+            CommandInput::Pipe => Some("pipe".to_owned()),
+            CommandInput::Text(text) => Some(text.to_string()),
         },
         directories: simple
             .directories

@@ -17,7 +17,7 @@ mod text;
 
 use banister_events::activity::{Decision, Gate, Risk};
 
-use crate::path::{Names, pieces, within};
+use crate::path::{PathNames, pieces, within};
 use crate::shell::{Direction, Simple, program};
 use crate::subject::Subject;
 
@@ -79,7 +79,7 @@ impl Fall {
 
 /// Returns the gate of the first thing below the floor, if there is any.
 pub(crate) fn check(subject: &Subject<'_>) -> Option<Gate> {
-    let opaque = subject.reading.opaque.as_ref().or(subject.opaque.as_ref());
+    let opaque = subject.reading.opaque.as_deref().or(subject.unseen());
     let fall = subject
         .reading
         .commands
@@ -90,12 +90,12 @@ pub(crate) fn check(subject: &Subject<'_>) -> Option<Gate> {
             opaque.and_then(|_| subject.texts.iter().find_map(|raw| text::search(raw, subject)))
         })
         .or_else(|| files(subject))?;
-    Some(Gate { opaque: opaque.cloned(), ..fall.gate() })
+    Some(Gate { opaque: opaque.map(str::to_owned), ..fall.gate() })
 }
 
 /// Banister's own files, by any argument of any tool.
 fn files(subject: &Subject<'_>) -> Option<Fall> {
-    let own = |path: &Names| subject.around.is_own(path);
+    let own = |path: &PathNames| subject.around.is_own(path);
     let named = subject.paths.iter().any(own)
         || subject.directories.iter().any(own)
         || subject
@@ -106,7 +106,7 @@ fn files(subject: &Subject<'_>) -> Option<Fall> {
 }
 
 /// What a command that was read does.
-fn command(simple: &Simple, places: &[Names], subject: &Subject<'_>) -> Option<Fall> {
+fn command(simple: &Simple, places: &[PathNames], subject: &Subject<'_>) -> Option<Fall> {
     if simple.elsewhere {
         // Another machine or a container has a root and homes of its own.
         return None;
@@ -129,7 +129,7 @@ fn command(simple: &Simple, places: &[Names], subject: &Subject<'_>) -> Option<F
 }
 
 /// What a program does with its words, whoever wrote them.
-fn words(argv: &[&str], places: &[Names], subject: &Subject<'_>) -> Option<Fall> {
+fn words(argv: &[&str], places: &[PathNames], subject: &Subject<'_>) -> Option<Fall> {
     let (first, arguments) = argv.split_first()?;
     let program = program(first);
     if writes_disk(&program, arguments, places, subject) {
@@ -234,7 +234,7 @@ fn fed(simple: &Simple, argv: &[&str], subject: &Subject<'_>) -> Option<Fall> {
 }
 
 /// What is lost when everything a word names is deleted.
-fn wipes(word: &str, directory: &Names, subject: &Subject<'_>) -> Option<Fall> {
+fn wipes(word: &str, directory: &PathNames, subject: &Subject<'_>) -> Option<Fall> {
     if is_windows_root(word) {
         return Some(Fall::WipeRoot);
     }
@@ -243,7 +243,7 @@ fn wipes(word: &str, directory: &Names, subject: &Subject<'_>) -> Option<Fall> {
     around.all_names(path).into_iter().find_map(|path| wiped(path, subject))
 }
 
-fn wiped(mut path: Names, subject: &Subject<'_>) -> Option<Fall> {
+fn wiped(mut path: PathNames, subject: &Subject<'_>) -> Option<Fall> {
     const SYSTEM: [&str; 22] = [
         "bin",
         "boot",
@@ -281,7 +281,7 @@ fn wiped(mut path: Names, subject: &Subject<'_>) -> Option<Fall> {
         ["home" | "Users" | "users", user] if !user.starts_with('\0') => Some(Fall::WipeHome),
         ["root"] => Some(Fall::WipeHome),
         [] => Some(Fall::WipeRoot),
-        [name] if SYSTEM.iter().any(|system| crate::path::covers(name, system)) => {
+        [name] if SYSTEM.iter().any(|system| crate::wildcard::covers(name, system)) => {
             Some(Fall::WipeRoot)
         }
         _ if within(&around.home, &path) => Some(Fall::WipeHome),
@@ -300,7 +300,12 @@ fn is_windows_root(word: &str) -> bool {
     drive && (rest.is_empty() || rest.chars().all(|c| c == '\\' || c == '/'))
 }
 
-fn writes_disk(program: &str, arguments: &[&str], places: &[Names], subject: &Subject<'_>) -> bool {
+fn writes_disk(
+    program: &str,
+    arguments: &[&str],
+    places: &[PathNames],
+    subject: &Subject<'_>,
+) -> bool {
     let disks = || arguments.iter().filter(|word| is_disk(word, places, subject));
     match program {
         "dd" | "dcfldd" | "dc3dd" => arguments
@@ -334,7 +339,7 @@ fn writes_disk(program: &str, arguments: &[&str], places: &[Names], subject: &Su
 }
 
 /// Whether a word names a disk, a partition or the machine's memory.
-fn is_disk(word: &str, places: &[Names], subject: &Subject<'_>) -> bool {
+fn is_disk(word: &str, places: &[PathNames], subject: &Subject<'_>) -> bool {
     const KINDS: [&str; 19] = [
         "sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "dm-", "md", "loop", "nbd",
         "zd", "pmem", "mapper", "mem", "kmem", "port", "block",
@@ -351,7 +356,7 @@ fn is_disk(word: &str, places: &[Names], subject: &Subject<'_>) -> bool {
 }
 
 /// Whether a word names one of Banister's own files, from any directory the text may be in.
-fn touches_own(word: &str, places: &[Names], subject: &Subject<'_>) -> bool {
+fn touches_own(word: &str, places: &[PathNames], subject: &Subject<'_>) -> bool {
     pieces(word).any(|piece| {
         places
             .iter()

@@ -4,7 +4,7 @@ use banister_events::activity::{Action, ActionKind};
 use serde_json::json;
 
 use super::*;
-use crate::evaluate::Request;
+use crate::request::ActionRequest;
 use crate::tools::Tools;
 
 fn floor(command: &str, cwd: Option<&str>, home: Option<&str>) -> Option<String> {
@@ -18,8 +18,7 @@ fn floor(command: &str, cwd: Option<&str>, home: Option<&str>) -> Option<String>
         rationale: None,
     };
     let own = [PathBuf::from("/srv/banister/data")];
-    let request =
-        Request { agent: "", action: &action, cwd, project: None, home, own: &own, links: &[] };
+    let request = ActionRequest { agent: "", action: &action, cwd, project: None, home, own: &own };
     check(&Subject::new(Tools::load().unwrap(), &request)).map(|gate| gate.rule)
 }
 

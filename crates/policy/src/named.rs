@@ -3,45 +3,45 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::evaluate::Request;
-use crate::path::{Names, is_unknown, pieces};
-use crate::rules::Rules;
+use crate::path::{PathNames, is_unknown, pieces};
 use crate::shell::Word;
 use crate::subject::Subject;
 
-/// The most paths that are told.
+/// The most paths that are named.
 const MOST: usize = 1_024;
 
-/// Every path that an action names or may name, absolute, as far as its text says; `None` where there are too many.
-/// Total, pure, never panics.
-pub fn named_paths(rules: &Rules, request: &Request<'_>) -> Option<Vec<PathBuf>> {
-    let subject = Subject::new(rules.tools(), request);
-    if subject.overfull {
-        return None;
-    }
-    let mut named: BTreeSet<Names> = BTreeSet::new();
-    let mut add = |path: &Names| {
-        if !is_unknown(path) && !path.is_empty() {
-            named.insert(path.clone());
+impl Subject<'_> {
+    /// Every path that the action names or may name, absolute, as far as its text says; `None` where there are too many.
+    /// Total, pure, never panics.
+    pub fn named_paths(&self) -> Option<Vec<PathBuf>> {
+        if self.overfull {
+            return None;
         }
-        named.len() <= MOST
-    };
-    let effects = subject.effects.iter().flatten().chain(&subject.tool_effects);
-    let mut told = effects.flat_map(|effect| &effect.names).chain(&subject.paths);
-    if !told.all(&mut add) {
-        return None;
-    }
-    for (at, simple) in subject.reading.commands.iter().enumerate() {
-        for directory in subject.places(at) {
-            let resolve = |word: &Word| -> Vec<Names> {
-                pieces(&word.text).map(|piece| subject.around.resolve(piece, directory)).collect()
-            };
-            let all =
-                add(directory) && simple.words().all(|word| resolve(word).iter().all(&mut add));
-            if !all {
-                return None;
+        let mut named: BTreeSet<PathNames> = BTreeSet::new();
+        let mut add = |path: &PathNames| {
+            if !is_unknown(path) && !path.is_empty() {
+                named.insert(path.clone());
+            }
+            named.len() <= MOST
+        };
+        let effects = self.effects.iter().flatten().chain(&self.tool_effects);
+        let mut paths = effects.flat_map(|effect| &effect.names).chain(&self.paths);
+        if !paths.all(&mut add) {
+            return None;
+        }
+        for (at, simple) in self.reading.commands.iter().enumerate() {
+            for directory in self.places(at) {
+                let resolve = |word: &Word| -> Vec<PathNames> {
+                    pieces(&word.text).map(|piece| self.around.resolve(piece, directory)).collect()
+                };
+                let all =
+                    add(directory) && simple.words().all(|word| resolve(word).iter().all(&mut add));
+                if !all {
+                    return None;
+                }
             }
         }
+        let absolute = |names: PathNames| PathBuf::from(format!("/{}", names.join("/")));
+        Some(named.into_iter().map(absolute).collect())
     }
-    Some(named.into_iter().map(|names| PathBuf::from(format!("/{}", names.join("/")))).collect())
 }

@@ -10,9 +10,9 @@ use std::sync::{LazyLock, OnceLock};
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::layers::Layer;
-use crate::rule::{Draft, File, Rule, yaml};
-use crate::rules::Origin;
+use crate::layer::Layer;
+use crate::rule::{PolicyRule, RuleDocument, RuleDraft, RuleOrigin};
+use crate::yaml;
 
 /// A set of rules to start with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -81,7 +81,7 @@ const FILES: [(&str, &str, &str); 18] = embedded![
 /// A pack as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Manifest {
+struct PackManifest {
     schema: String,
     summary: String,
     rules: Vec<String>,
@@ -89,13 +89,13 @@ struct Manifest {
     #[serde(default)]
     without: Vec<String>,
     #[serde(default)]
-    asks: Asks,
+    asks: AskHandling,
 }
 
 /// What becomes of an ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Asks {
+pub(crate) enum AskHandling {
     /// A person is asked.
     #[default]
     Ask,
@@ -106,11 +106,11 @@ pub(crate) enum Asks {
 /// A pack, ready to decide.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<PolicyRule>,
     /// Where each rule comes from, in the same order.
-    pub(crate) origins: Vec<Origin>,
+    pub(crate) origins: Vec<RuleOrigin>,
     pub(crate) environment: Vec<String>,
-    pub(crate) asks: Asks,
+    pub(crate) asks: AskHandling,
 }
 
 /// The packs, each read when it is first wanted: the rules of a person and of each repository come and go, these stay.
@@ -119,7 +119,7 @@ static CONTENTS: [OnceLock<Result<Contents, Error>>; 4] = [const { OnceLock::new
 static IDS: LazyLock<Result<Vec<String>, Error>> = LazyLock::new(|| {
     let mut ids = Vec::new();
     for (_, name, text) in FILES {
-        let file = File::parse(name, text)?;
+        let file = RuleDocument::parse(name, text)?;
         ids.extend(file.rules.iter().map(|draft| format!("pack.{}", draft.id.value)));
     }
     Ok(ids)
@@ -158,9 +158,9 @@ impl Pack {
         std::iter::once(self.source().1).chain(FILES.map(|(_, _, text)| text))
     }
 
-    fn manifest(self) -> Result<Manifest, Error> {
+    fn manifest(self) -> Result<PackManifest, Error> {
         let (name, text) = self.source();
-        let manifest: Manifest = yaml(name, text)?;
+        let manifest: PackManifest = yaml::parse(name, text)?;
         if manifest.schema == SCHEMA {
             Ok(manifest)
         } else {
@@ -183,13 +183,13 @@ impl Pack {
     fn read(self) -> Result<Contents, Error> {
         let manifest = self.manifest()?;
         let (name, _) = self.source();
-        let mut drafts: Vec<(&'static str, Draft)> = Vec::new();
+        let mut drafts: Vec<(&'static str, RuleDraft)> = Vec::new();
         let mut environment = Vec::new();
         for wanted in &manifest.rules {
             let Some((_, name, text)) = FILES.into_iter().find(|(file, ..)| file == wanted) else {
                 return Err(Error::embedded(name, format!("there is no rule file `{wanted}`")));
             };
-            let file = File::parse(name, text)?;
+            let file = RuleDocument::parse(name, text)?;
             drafts.extend(file.rules.into_iter().map(|draft| (name, draft)));
             environment.extend(file.environment);
         }
@@ -205,7 +205,7 @@ impl Pack {
             .collect::<Result<_, _>>()?;
         let origins = drafts
             .into_iter()
-            .map(|(name, draft)| Origin { name: name.to_owned(), draft })
+            .map(|(name, draft)| RuleOrigin { name: name.to_owned(), draft })
             .collect();
         Ok(Contents { rules, origins, environment, asks: manifest.asks })
     }

@@ -5,21 +5,22 @@
 //! no real path has, so that unknown is never mistaken for inside.
 
 use crate::shell::UNKNOWN;
+use crate::wildcard::{MAX_NAME, NameSymbol, covers, fits, is_pattern, overlap, symbols};
 
 /// Where an action happens.
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
     /// The project: what an agent is free to work on.
-    pub(crate) project: Names,
-    pub(crate) home: Names,
+    pub(crate) project: PathNames,
+    pub(crate) home: PathNames,
     /// Banister's own files and directories.
-    pub(crate) own: Vec<Names>,
+    pub(crate) own: Vec<PathNames>,
     /// Links that are known: a path, and what it points to.
-    links: Vec<(Names, Names)>,
+    links: Vec<(PathNames, PathNames)>,
 }
 
 /// The names of a path, from the root.
-pub(crate) type Names = Vec<String>;
+pub(crate) type PathNames = Vec<String>;
 
 /// The most names of one path that are looked at.
 const MAX_NAMES: usize = 16;
@@ -43,7 +44,7 @@ impl Surroundings {
     }
 
     /// The directory an action starts in, as far as it is known.
-    pub(crate) fn start(cwd: Option<&str>) -> Names {
+    pub(crate) fn start(cwd: Option<&str>) -> PathNames {
         absolute(cwd).unwrap_or_else(|| UNKNOWN_DIRECTORY.map(String::from).to_vec())
     }
 
@@ -60,8 +61,8 @@ impl Surroundings {
     }
 
     /// The other names of a path, through the links that are known.
-    fn others(&self, path: &[String]) -> Vec<Names> {
-        let mut found: Vec<Names> = Vec::new();
+    fn others(&self, path: &[String]) -> Vec<PathNames> {
+        let mut found: Vec<PathNames> = Vec::new();
         if self.links.is_empty() {
             return found;
         }
@@ -71,7 +72,7 @@ impl Surroundings {
             for (from, to) in &self.links {
                 if within(&current, from) {
                     let rest = current.get(from.len()..).unwrap_or_default();
-                    let other: Names = to.iter().chain(rest).cloned().collect();
+                    let other: PathNames = to.iter().chain(rest).cloned().collect();
                     if !found.contains(&other) && found.len() < MAX_NAMES {
                         found.push(other);
                     }
@@ -118,7 +119,7 @@ impl Surroundings {
     }
 
     /// Resolves a word against a directory.
-    pub(crate) fn resolve(&self, word: &str, directory: &[String]) -> Names {
+    pub(crate) fn resolve(&self, word: &str, directory: &[String]) -> PathNames {
         let word = word.strip_prefix("file://").unwrap_or(word);
         let below_home = ["${HOME}", "$HOME", "~"].iter().find_map(|home| {
             let rest = word.strip_prefix(home)?;
@@ -139,7 +140,7 @@ impl Surroundings {
     }
 
     /// Joins as the system does: `..` behind a link is the directory above what it points to.
-    fn join_by_links(&self, base: &[String], rest: &str) -> Names {
+    fn join_by_links(&self, base: &[String], rest: &str) -> PathNames {
         let mut names = base.to_vec();
         for name in rest.split('/') {
             if name == ".." {
@@ -184,18 +185,18 @@ impl Surroundings {
     }
 
     /// A path with its other names.
-    pub(crate) fn all_names(&self, path: Names) -> Vec<Names> {
+    pub(crate) fn all_names(&self, path: PathNames) -> Vec<PathNames> {
         let mut all = self.others(&path);
         all.insert(0, path);
         all
     }
 }
 
-fn absolute(path: Option<&str>) -> Option<Names> {
+fn absolute(path: Option<&str>) -> Option<PathNames> {
     path.filter(|path| path.starts_with('/')).map(|path| join(&[], path))
 }
 
-fn join(base: &[String], rest: &str) -> Names {
+fn join(base: &[String], rest: &str) -> PathNames {
     let mut names = base.to_vec();
     for name in rest.split('/') {
         match name {
@@ -222,112 +223,12 @@ pub(crate) fn within(path: &[String], directory: &[String]) -> bool {
         && directory.iter().zip(path).all(|(left, right)| left.eq_ignore_ascii_case(right))
 }
 
-/// Whether a name as a shell pattern can mean a given name. Case is ignored: some file systems do.
-pub(crate) fn covers(pattern: &str, name: &str) -> bool {
-    if !is_pattern(pattern) {
-        return pattern.eq_ignore_ascii_case(name);
-    }
-    if pattern.len() > MAX_NAME {
-        return true;
-    }
-    overlap(&symbols(pattern), &symbols(name))
-}
-
-/// No file has a name of more than 255 bytes. A longer text is a pattern, which may fit anything, or no name at all.
-const MAX_NAME: usize = 512;
-
-/// One place in a pattern of a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Symbol {
-    One(char),
-    AnyOne,
-    AnyRun,
-}
-
-/// Reads a name as a pattern. A class in brackets counts as any one character, which can only widen it.
-fn symbols(pattern: &str) -> Vec<Symbol> {
-    let mut symbols = Vec::new();
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        symbols.push(match c {
-            '*' => Symbol::AnyRun,
-            '?' => Symbol::AnyOne,
-            '[' if chars.as_str().contains(']') => {
-                chars.by_ref().skip(1).find(|c| *c == ']');
-                Symbol::AnyOne
-            }
-            c => Symbol::One(c.to_ascii_lowercase()),
-        });
-    }
-    symbols
-}
-
-/// Whether some name fits both patterns.
-fn overlap(left: &[Symbol], right: &[Symbol]) -> bool {
-    // `reach[j]` says whether the left symbols so far and the first `j` right ones can spell the same text.
-    let mut reach: Vec<bool> = Vec::with_capacity(right.len() + 1);
-    reach.push(true);
-    for symbol in right {
-        reach.push(reach.last() == Some(&true) && *symbol == Symbol::AnyRun);
-    }
-    for l in left {
-        let mut next = vec![reach.first() == Some(&true) && *l == Symbol::AnyRun];
-        for (r, pair) in right.iter().zip(reach.windows(2)) {
-            let (diagonal, over) = match pair {
-                [diagonal, over] => (*diagonal, *over),
-                _ => (false, false),
-            };
-            let before = next.last() == Some(&true);
-            next.push(match (l, r) {
-                (Symbol::AnyRun, _) | (_, Symbol::AnyRun) => diagonal || over || before,
-                (Symbol::One(a), Symbol::One(b)) => diagonal && a == b,
-                _ => diagonal,
-            });
-        }
-        reach = next;
-    }
-    reach.last() == Some(&true)
-}
-
-/// Whether a plain name fits a pattern.
-fn fits(pattern: &[Symbol], name: &str) -> bool {
-    let (mut pattern, mut rest) = (pattern, name.chars());
-    // Where to go on if what follows the last wildcard does not fit: it takes one character more.
-    let mut retry: Option<(&[Symbol], std::str::Chars<'_>)> = None;
-    loop {
-        let mut ahead = rest.clone();
-        let (fits_here, next) = match (pattern.split_first(), ahead.next()) {
-            (Some((Symbol::AnyRun, next)), _) => {
-                retry = Some((next, rest.clone()));
-                pattern = next;
-                continue;
-            }
-            (Some((Symbol::AnyOne, next)), Some(_)) => (true, next),
-            (Some((Symbol::One(wanted), next)), Some(c)) => {
-                (*wanted == c.to_ascii_lowercase(), next)
-            }
-            (None, None) => return true,
-            _ => (false, pattern),
-        };
-        if fits_here {
-            (pattern, rest) = (next, ahead);
-        } else if let Some((after, mut from)) = retry.take()
-            && from.next().is_some()
-        {
-            (pattern, rest) = (after, from.clone());
-            retry = Some((after, from));
-        } else {
-            return false;
-        }
-    }
-}
-
 /// A pattern over paths: `./` is the project, `~/` the home, `/` the root, `**/` anywhere; `**` is any number of names,
 /// `*` and `?` stay within a name.
 #[derive(Debug, Clone)]
-pub(crate) struct Pattern {
+pub(crate) struct PathPattern {
     base: Base,
-    steps: Vec<Step>,
+    steps: Vec<PatternStep>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -339,13 +240,13 @@ enum Base {
 
 /// One step down in a pattern.
 #[derive(Debug, Clone)]
-enum Step {
+enum PatternStep {
     /// `**`
     AnyDepth,
-    Name(Vec<Symbol>),
+    Name(Vec<NameSymbol>),
 }
 
-impl Pattern {
+impl PathPattern {
     /// Reads a pattern; `None` if it does not say where it starts.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (base, rest) = if let Some(rest) = text.strip_prefix("./") {
@@ -364,10 +265,10 @@ impl Pattern {
             .filter(|name| !name.is_empty())
             .map(|name| match name {
                 "." | ".." => None,
-                "**" => Some(Step::AnyDepth),
-                name => Some(Step::Name(symbols(name))),
+                "**" => Some(PatternStep::AnyDepth),
+                name => Some(PatternStep::Name(symbols(name))),
             })
-            .collect::<Option<Vec<Step>>>()?;
+            .collect::<Option<Vec<PatternStep>>>()?;
         Some(Self { base, steps })
     }
 
@@ -401,7 +302,7 @@ impl Pattern {
             }
             // A shell's leading wildcard does not match a name that starts with a dot.
             let skips_dot =
-                name.starts_with(['*', '?', '[']) && pattern.first() == Some(&Symbol::One('.'));
+                name.starts_with(['*', '?', '[']) && pattern.first() == Some(&NameSymbol::One('.'));
             !skips_dot && (name.len() > MAX_NAME || overlap(pattern, &symbols(name)))
         })
     }
@@ -412,7 +313,7 @@ impl Pattern {
         path: &[String],
         around: &Surroundings,
         deep: bool,
-        fits: impl Fn(&[Symbol], &str) -> bool,
+        fits: impl Fn(&[NameSymbol], &str) -> bool,
     ) -> bool {
         let base: &[String] = match self.base {
             Base::Root => &[],
@@ -431,8 +332,8 @@ impl Pattern {
         let mut reached: u128 = 1;
         for step in &self.steps {
             reached = match step {
-                Step::AnyDepth => reached.wrapping_neg() | reached,
-                Step::Name(pattern) => names
+                PatternStep::AnyDepth => reached.wrapping_neg() | reached,
+                PatternStep::Name(pattern) => names
                     .iter()
                     .enumerate()
                     .filter(|(at, name)| reached & (1 << at) != 0 && fits(pattern, name))
@@ -441,10 +342,6 @@ impl Pattern {
         }
         reached & (1 << names.len()) != 0
     }
-}
-
-fn is_pattern(name: &str) -> bool {
-    name.contains(['*', '?', '['])
 }
 
 /// The most parts of a word that are looked at. What has more is not surely anywhere.

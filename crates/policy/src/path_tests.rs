@@ -38,8 +38,8 @@ fn an_unknown_home_or_directory_is_nobodys() {
     let around = Surroundings::new(None, None, &[]);
     let here = around.resolve("a", &around.project);
     assert!(!around.in_project(&here));
-    assert_ne!(around.resolve("~", &around.project), Names::new());
-    assert_ne!(around.resolve("..", &around.project), Names::new());
+    assert_ne!(around.resolve("~", &around.project), PathNames::new());
+    assert_ne!(around.resolve("..", &around.project), PathNames::new());
 }
 
 #[test]
@@ -101,16 +101,16 @@ fn patterns_match_by_names() {
         ("/", "/", true, true),
         ("/", "/a", false, false),
     ] {
-        let parsed = Pattern::parse(pattern).unwrap();
+        let parsed = PathPattern::parse(pattern).unwrap();
         let names = around.resolve(path, &around.project);
         let found = (
-            Pattern::any_surely(std::slice::from_ref(&parsed), &names, &around),
+            PathPattern::any_surely(std::slice::from_ref(&parsed), &names, &around),
             parsed.possibly(&names, &around),
         );
         assert_eq!(found, (sure, possible), "{pattern} {path}");
     }
     for bad in ["", "a", "../a", "./../a", "*"] {
-        assert!(Pattern::parse(bad).is_none(), "{bad}");
+        assert!(PathPattern::parse(bad).is_none(), "{bad}");
     }
 }
 
@@ -118,10 +118,10 @@ fn patterns_match_by_names() {
 fn too_deep_a_path_is_possible_and_never_sure() {
     let around = around();
     let deep = around.resolve(&"a/".repeat(500), &around.project);
-    let pattern = Pattern::parse("./b").unwrap();
+    let pattern = PathPattern::parse("./b").unwrap();
     assert!(pattern.possibly(&deep, &around));
-    let whole = [Pattern::parse("./**").unwrap()];
-    assert!(!Pattern::any_surely(&whole, &deep, &around));
+    let whole = [PathPattern::parse("./**").unwrap()];
+    assert!(!PathPattern::any_surely(&whole, &deep, &around));
 }
 
 #[test]

@@ -6,23 +6,22 @@
 
 mod draft;
 mod flags;
-mod place;
 
 use banister_events::activity::{Decision, Risk};
-pub(crate) use draft::{Draft, Example, ExampleKind, File, yaml};
+pub(crate) use draft::{ExampleKind, RuleDocument, RuleDraft, RuleExample, RuleOrigin};
 use regex::Regex;
 
-use crate::effects::{Effect, Kind};
+use crate::effects::{Effect, EffectKind};
 use crate::host;
-use crate::layers::Layer;
-use crate::path::{Names, Pattern, Surroundings, is_unknown, pieces};
+use crate::layer::Layer;
+use crate::path::{PathNames, PathPattern, Surroundings, is_unknown, pieces};
 use crate::shell::{Direction, FED_FILE, Simple, Word, trusted_program};
 use crate::subject::Subject;
-use crate::tools::Class;
+use crate::tools::ToolClass;
 
 /// A rule, ready to match.
 #[derive(Debug)]
-pub(crate) struct Rule {
+pub(crate) struct PolicyRule {
     pub(crate) id: String,
     pub(crate) layer: Layer,
     pub(crate) decision: Decision,
@@ -35,7 +34,7 @@ pub(crate) struct Rule {
     /// How much could go wrong; derived from what is done where the rule does not say.
     pub(crate) risk: Option<Risk>,
     pub(crate) irreversible: Option<bool>,
-    effects: Vec<Kind>,
+    effects: Vec<EffectKind>,
     hosts: Vec<String>,
     tools: Vec<Tool>,
     agents: Vec<String>,
@@ -49,13 +48,13 @@ pub(crate) struct Rule {
     operands: Option<usize>,
     data: usize,
     in_project: bool,
-    paths: Vec<Pattern>,
-    not_paths: Vec<Pattern>,
+    paths: Vec<PathPattern>,
+    not_paths: Vec<PathPattern>,
 }
 
 #[derive(Debug)]
 enum Tool {
-    Class(Class),
+    Class(ToolClass),
     Name(String),
 }
 
@@ -76,17 +75,17 @@ impl Element {
 }
 
 /// One command, with all that rules look at.
-pub(crate) struct Target<'s, 'a> {
+pub(crate) struct CommandTarget<'s, 'a> {
     pub(crate) subject: &'s Subject<'a>,
     pub(crate) simple: &'s Simple,
     /// [`Simple::program`], made once for all rules.
     pub(crate) program: String,
     pub(crate) effects: &'s [Effect],
     /// The directories it may run in.
-    pub(crate) places: &'s [Names],
+    pub(crate) places: &'s [PathNames],
 }
 
-impl<'s, 'a> Target<'s, 'a> {
+impl<'s, 'a> CommandTarget<'s, 'a> {
     pub(crate) fn new(subject: &'s Subject<'a>, at: usize, simple: &'s Simple) -> Self {
         Self {
             subject,
@@ -98,19 +97,22 @@ impl<'s, 'a> Target<'s, 'a> {
     }
 }
 
-impl Target<'_, '_> {
+impl CommandTarget<'_, '_> {
     /// Whether all paths a command touches are known to be paths, so that its other words are only words.
     fn is_plain(&self) -> bool {
         !self.subject.overfull
             && !self.simple.open_ended
             && self.simple.argv.first().is_none_or(|word| trusted_program(&word.text).is_some())
             && self.effects.iter().all(|effect| {
-                matches!(effect.kind, Kind::Read | Kind::Write | Kind::Delete | Kind::Vcs)
+                matches!(
+                    effect.kind,
+                    EffectKind::Read | EffectKind::Write | EffectKind::Delete | EffectKind::Vcs
+                )
             })
     }
 }
 
-impl Rule {
+impl PolicyRule {
     /// The programs the rule is about, if it names each of them.
     pub(crate) fn programs(&self) -> Option<Vec<&str>> {
         if self.argv.is_empty() {
@@ -141,7 +143,8 @@ impl Rule {
     /// Whether an effect is one of the rule's, at one of its hosts.
     fn lists(&self, effect: &Effect, sure: bool) -> bool {
         let kind = self.effects.is_empty() || self.effects.contains(&effect.kind);
-        let speaks = matches!(effect.kind, Kind::Network | Kind::Send) || effect.host.is_some();
+        let speaks =
+            matches!(effect.kind, EffectKind::Network | EffectKind::Send) || effect.host.is_some();
         let host = self.hosts.is_empty()
             || match &effect.host {
                 Some(host) => self.hosts.iter().any(|pattern| host::fits(pattern, host)),
@@ -153,15 +156,15 @@ impl Rule {
     }
 
     /// Whether the rule is about this agent, tool and server at all.
-    pub(crate) fn speaks_of(&self, subject: &Subject<'_>, class: Class) -> bool {
+    pub(crate) fn speaks_of(&self, subject: &Subject<'_>, class: ToolClass) -> bool {
         let tool = if self.tools.is_empty() {
-            self.argv.is_empty() || class == Class::Shell
+            self.argv.is_empty() || class == ToolClass::Shell
         } else {
             self.tools.iter().any(|tool| match tool {
                 Tool::Class(wanted) => *wanted == class,
                 // Whoever runs an MCP server names its tools: a name alone is no reason to trust one.
                 Tool::Name(name) => {
-                    let known = class != Class::Mcp
+                    let known = class != ToolClass::Mcp
                         || self.decision != Decision::Allow
                         || !self.servers.is_empty();
                     known && name.eq_ignore_ascii_case(subject.tool)
@@ -176,7 +179,7 @@ impl Rule {
     }
 
     /// Whether the rule matches a command, and if so by how many words.
-    pub(crate) fn matches_command(&self, target: &Target<'_, '_>) -> Option<usize> {
+    pub(crate) fn matches_command(&self, target: &CommandTarget<'_, '_>) -> Option<usize> {
         if self.decision == Decision::Allow {
             self.surely_matches(target)
         } else {
@@ -187,12 +190,12 @@ impl Rule {
     /// Whether the rule lets the shell write files, rather than a tool that shows what it changes.
     pub(crate) fn is_for_redirects(&self) -> bool {
         self.argv.is_empty()
-            && self.effects.contains(&Kind::Write)
-            && self.tools.iter().any(|tool| matches!(tool, Tool::Class(Class::Shell)))
+            && self.effects.contains(&EffectKind::Write)
+            && self.tools.iter().any(|tool| matches!(tool, Tool::Class(ToolClass::Shell)))
     }
 
     /// Whether the rule matches a file, or, without one, the bare use of the tool.
-    pub(crate) fn matches_path(&self, path: Option<&Names>, around: &Surroundings) -> bool {
+    pub(crate) fn matches_path(&self, path: Option<&PathNames>, around: &Surroundings) -> bool {
         if !self.argv.is_empty() {
             return false;
         }
@@ -225,8 +228,8 @@ impl Rule {
             && by_host
     }
 
-    fn surely_matches(&self, target: &Target<'_, '_>) -> Option<usize> {
-        let Target { subject, simple, .. } = *target;
+    fn surely_matches(&self, target: &CommandTarget<'_, '_>) -> Option<usize> {
+        let CommandTarget { subject, simple, .. } = *target;
         if simple.open_ended || simple.elsewhere || subject.overfull {
             return None;
         }
@@ -271,14 +274,14 @@ impl Rule {
     }
 
     /// Whether everything a command does is what the rule allows. What the shell writes is decided apart.
-    fn allows_effects(&self, target: &Target<'_, '_>) -> bool {
+    fn allows_effects(&self, target: &CommandTarget<'_, '_>) -> bool {
         let around = &target.subject.around;
         let simple = target.simple;
         let trusted = simple.argv.first().is_none_or(|word| trusted_program(&word.text).is_some());
         let at_home =
             !self.in_project || target.places.iter().all(|place| around.in_project(place));
         let written = |effect: &Effect| {
-            effect.kind == Kind::Write
+            effect.kind == EffectKind::Write
                 && simple.redirects.iter().any(|file| {
                     file.direction == Direction::Write
                         && effect.path.as_deref() == Some(&file.target.shown())
@@ -298,8 +301,8 @@ impl Rule {
             })
     }
 
-    fn possibly_matches(&self, target: &Target<'_, '_>) -> Option<usize> {
-        let Target { simple, .. } = *target;
+    fn possibly_matches(&self, target: &CommandTarget<'_, '_>) -> Option<usize> {
+        let CommandTarget { simple, .. } = *target;
         if self.except.iter().any(|prefix| starts_with(prefix, simple)) {
             return None;
         }
@@ -325,7 +328,7 @@ impl Rule {
     }
 
     /// Whether something that is done to a file may be done to one of the rule's.
-    fn names_effect(&self, target: &Target<'_, '_>) -> bool {
+    fn names_effect(&self, target: &CommandTarget<'_, '_>) -> bool {
         let around = &target.subject.around;
         target
             .effects
@@ -335,14 +338,17 @@ impl Rule {
     }
 
     /// Whether an effect may be one the rule asks about or denies.
-    fn may_have(&self, effect: &Effect, target: &Target<'_, '_>) -> bool {
+    fn may_have(&self, effect: &Effect, target: &CommandTarget<'_, '_>) -> bool {
         let around = &target.subject.around;
         if !self.lists(effect, false) {
             return false;
         }
         let spared = !effect.names.is_empty()
             && !self.not_paths.is_empty()
-            && effect.names.iter().all(|path| Pattern::any_surely(&self.not_paths, path, around));
+            && effect
+                .names
+                .iter()
+                .all(|path| PathPattern::any_surely(&self.not_paths, path, around));
         // What happens nowhere in particular may happen there if the command names it in any way.
         let unknown = if effect.names.is_empty() {
             !self.paths.is_empty() && self.is_named(target)
@@ -363,7 +369,7 @@ impl Rule {
     }
 
     /// Whether any word of a command may name one of the rule's paths.
-    fn is_named(&self, target: &Target<'_, '_>) -> bool {
+    fn is_named(&self, target: &CommandTarget<'_, '_>) -> bool {
         let simple = target.simple;
         let files = simple.redirects.iter().map(|redirect| &redirect.target);
         simple.argv.iter().chain(files).any(|word| self.may_name(word, target))
@@ -371,7 +377,7 @@ impl Rule {
 
     /// Whether a word may name one of the rule's paths. A quoted wildcard is the program's to expand, so it counts as one
     /// too, except where it stands alone: `'target/*'` is about the directory, not about each name it could have.
-    fn may_name(&self, word: &Word, target: &Target<'_, '_>) -> bool {
+    fn may_name(&self, word: &Word, target: &CommandTarget<'_, '_>) -> bool {
         let subject = target.subject;
         if subject.overfull {
             return self.decision == Decision::Deny;
@@ -397,14 +403,14 @@ impl Rule {
         self.argv.iter().filter(|prefix| fits(prefix)).map(Vec::len).max()
     }
 
-    fn allows_path(&self, path: &Names, around: &Surroundings) -> bool {
-        (self.paths.is_empty() || Pattern::any_surely(&self.paths, path, around))
+    fn allows_path(&self, path: &PathNames, around: &Surroundings) -> bool {
+        (self.paths.is_empty() || PathPattern::any_surely(&self.paths, path, around))
             && (self.not_paths.is_empty() || !is_unknown(path))
             && !self.not_paths.iter().any(|pattern| pattern.possibly(path, around))
             && (!self.in_project || around.in_project(path))
     }
 
-    fn allows_words(&self, words: &[&Word], target: &Target<'_, '_>) -> bool {
+    fn allows_words(&self, words: &[&Word], target: &CommandTarget<'_, '_>) -> bool {
         let subject = target.subject;
         let mut operands = words.iter().filter(|word| !flags::is_flag(&word.text)).peekable();
         operands.peek().is_some()
@@ -441,7 +447,7 @@ fn spells(prefix: &[Element], simple: &Simple, program: &str) -> bool {
 }
 
 /// Whether everything in the words that may be a path lies in the project, and the command runs there.
-fn stays_in_project(words: &[&Word], target: &Target<'_, '_>) -> bool {
+fn stays_in_project(words: &[&Word], target: &CommandTarget<'_, '_>) -> bool {
     const HARMLESS: [&str; 6] =
         ["-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", FED_FILE];
     let subject = target.subject;

@@ -1,6 +1,4 @@
-//! Rule sets: loading them, layer by layer, and trying the person's rules on their own examples before they count.
-//!
-//! The embedded rules are tried by this crate's tests, not at every start.
+//! Rule sets: compiled, layer by layer, and ready to be asked. Their examples are tried one layer up.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,15 +10,55 @@ use sha2::{Digest, Sha256};
 
 use crate::effects;
 use crate::error::Error;
-use crate::layers::{Layer, Layers, Source};
-use crate::pack::{Asks, Contents, Pack};
-use crate::rule::{Draft, File, Rule};
+use crate::layer::Layer;
+use crate::pack::{AskHandling, Contents, Pack};
+use crate::request::ActionRequest;
+use crate::rule::{PolicyRule, RuleDocument, RuleOrigin};
 use crate::shell::wrappers;
+use crate::subject::Subject;
 use crate::tools::{self, Tools};
+
+/// A rule file that was read by the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleSource<'a> {
+    /// What messages call it: usually its path.
+    pub name: &'a str,
+    /// Its YAML.
+    pub text: &'a str,
+}
+
+/// All rules that count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Layers<'a> {
+    /// The embedded rules to start with.
+    pub pack: Pack,
+    /// The organisation's rules.
+    pub org: Option<RuleSource<'a>>,
+    /// The person's own rules.
+    pub user: Option<RuleSource<'a>>,
+    /// The repository's rules, which can only tighten.
+    pub project: Option<RuleSource<'a>>,
+    /// What the person has granted.
+    pub grants: Option<RuleSource<'a>>,
+}
+
+impl<'a> Layers<'a> {
+    /// The files, in the order in which equal rules are named: the more personal first.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (Layer, RuleSource<'a>)> {
+        [
+            (Layer::Grant, self.grants),
+            (Layer::User, self.user),
+            (Layer::Project, self.project),
+            (Layer::Org, self.org),
+        ]
+        .into_iter()
+        .filter_map(|(layer, source)| Some((layer, source?)))
+    }
+}
 
 /// Rules, ready to decide. Cheap to clone.
 #[derive(Clone)]
-pub struct Rules(Arc<Set>);
+pub struct Rules(Arc<CompiledRules>);
 
 impl fmt::Debug for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,11 +70,11 @@ impl fmt::Debug for Rules {
     }
 }
 
-struct Set {
+struct CompiledRules {
     /// The rules of every layer but the pack.
-    rules: Vec<Rule>,
+    rules: Vec<PolicyRule>,
     /// Where each of them comes from, in the same order.
-    origins: Vec<Origin>,
+    origins: Vec<RuleOrigin>,
     pack: Pack,
     contents: &'static Contents,
     /// The rules that can speak about a program, by its name, and those that can speak about any. A place counts on from
@@ -46,13 +84,6 @@ struct Set {
     environment: Vec<String>,
     tools: &'static Tools,
     hash: String,
-}
-
-/// A rule as it was written, and in which file.
-#[derive(Debug)]
-pub(crate) struct Origin {
-    pub(crate) name: String,
-    pub(crate) draft: Draft,
 }
 
 /// What a rule says, for lists of rules.
@@ -85,57 +116,12 @@ pub struct Described<'r> {
 }
 
 impl Rules {
-    /// Loads the pack `default`. The floor always counts.
-    pub fn builtin() -> Result<Self, Error> {
-        Self::load(&Layers::default())
-    }
-
-    /// Loads the pack `default` and the user's rules; `name` is for messages.
-    pub fn with_user(name: &str, yaml: &str) -> Result<Self, Error> {
-        let user = Some(Source { name, text: yaml });
-        Self::load(&Layers { user, ..Layers::default() })
-    }
-
-    /// Loads all layers, and tries the rules of every layer but the pack on their own examples.
-    ///
-    /// The strictest rule wins: deny, ask, allow; nothing matched is ask. An allow lifts an ask only if it names it under
-    /// `lifts` and is at least as narrow. It never lifts a deny, the floor, an opaque reading or an ask of the project, and an ask of
-    /// the organisation only if that is `liftable`.
-    ///
-    /// ```
-    /// use banister_policy::{Layers, Pack, Rules, Source};
-    ///
-    /// let project = Source {
-    ///     name: ".banister.yaml",
-    ///     text: "schema: banister.policy/v1
-    /// rules:
-    ///   - id: migrate
-    ///     decision: allow
-    ///     argv: [[make, migrate]]
-    ///     reason: Nothing can go wrong.
-    /// ",
-    /// };
-    /// let layers = Layers { pack: Pack::Strict, project: Some(project), ..Layers::default() };
-    /// assert_eq!(
-    ///     Rules::load(&layers).unwrap_err().to_string(),
-    ///     ".banister.yaml:4:5: rule `migrate`: the rules of a project can only ask and deny; \
-    ///      move what it allows to your own rules"
-    /// );
-    /// ```
-    pub fn load(layers: &Layers<'_>) -> Result<Self, Error> {
-        let rules = Self::compile(layers)?;
-        match rules.first_failure() {
-            Some(error) => Err(error),
-            None => Ok(rules),
-        }
-    }
-
     /// Loads all layers without trying a rule: for tools that report on every example
     /// ([`try_examples`](Self::try_examples)).
     pub fn compile(layers: &Layers<'_>) -> Result<Self, Error> {
         wrappers::table()?;
         effects::table()?;
-        let mut set = Set {
+        let mut set = CompiledRules {
             rules: Vec::new(),
             origins: Vec::new(),
             pack: layers.pack,
@@ -146,12 +132,12 @@ impl Rules {
             tools: Tools::load()?,
             hash: hash(layers),
         };
-        for (layer, Source { name, text }) in layers.files() {
-            let file = File::parse(name, text)?;
+        for (layer, RuleSource { name, text }) in layers.files() {
+            let file = RuleDocument::parse(name, text)?;
             file.check(layer, name, text)?;
             for draft in file.rules {
                 set.rules.push(draft.compile(name, text, layer)?);
-                set.origins.push(Origin { name: name.to_owned(), draft });
+                set.origins.push(RuleOrigin { name: name.to_owned(), draft });
             }
             set.environment.extend(file.environment);
         }
@@ -172,12 +158,12 @@ impl Rules {
 
     /// Whether nobody is there to be asked, so that an ask is a deny.
     pub fn denies_asks(&self) -> bool {
-        self.0.contents.asks == Asks::Deny
+        self.0.contents.asks == AskHandling::Deny
     }
 
     /// Every rule, the more personal layers first.
     pub fn describe(&self) -> impl Iterator<Item = Described<'_>> {
-        self.with_origins().map(|(rule, Origin { name, draft })| Described {
+        self.with_origins().map(|(rule, RuleOrigin { name, draft })| Described {
             id: &rule.id,
             layer: rule.layer,
             decision: rule.decision,
@@ -197,23 +183,30 @@ impl Rules {
         })
     }
 
-    pub(crate) fn rules(&self) -> impl Iterator<Item = &Rule> {
+    pub(crate) fn rules(&self) -> impl Iterator<Item = &PolicyRule> {
         self.0.iter()
     }
 
-    pub(crate) fn with_origins(&self) -> impl Iterator<Item = (&Rule, &Origin)> {
+    pub(crate) fn with_origins(&self) -> impl Iterator<Item = (&PolicyRule, &RuleOrigin)> {
         let set = &self.0;
         set.iter().zip(set.origins.iter().chain(&set.contents.origins))
     }
 
     /// The rules that can speak about a program, in their order.
-    pub(crate) fn about(&self, program: &str) -> impl Iterator<Item = &Rule> {
+    pub(crate) fn about(&self, program: &str) -> impl Iterator<Item = &PolicyRule> {
         let places = self.0.by_program.get(program).unwrap_or(&self.0.about_any);
         places.iter().filter_map(|at| self.0.get(*at))
     }
 
-    pub(crate) fn tools(&self) -> &Tools {
-        self.0.tools
+    /// Reads an action: its shell text is read here, once for all rules that are asked about it. The tools' names are
+    /// the same in all of them.
+    pub fn read<'a>(&self, request: &ActionRequest<'a>) -> Subject<'a> {
+        Subject::new(self.0.tools, request)
+    }
+
+    /// The first tool of a class, for examples that name the class.
+    pub(crate) fn native_tool(&self, class: &str) -> Option<&str> {
+        self.0.tools.example_name(class)
     }
 
     /// Whether setting a variable changes nothing an allow rule relies on.
@@ -223,12 +216,12 @@ impl Rules {
     }
 }
 
-impl Set {
-    fn iter(&self) -> impl Iterator<Item = &Rule> {
+impl CompiledRules {
+    fn iter(&self) -> impl Iterator<Item = &PolicyRule> {
         self.rules.iter().chain(&self.contents.rules)
     }
 
-    fn get(&self, at: usize) -> Option<&Rule> {
+    fn get(&self, at: usize) -> Option<&PolicyRule> {
         match at.checked_sub(self.rules.len()) {
             Some(at) => self.contents.rules.get(at),
             None => self.rules.get(at),
@@ -243,7 +236,7 @@ impl Set {
             .iter()
             .zip(&self.origins)
             .filter(|(rule, _)| !rule.lifts.is_empty() && rule.layer != Layer::Grant);
-        for (rule, Origin { name, draft }) in naming {
+        for (rule, RuleOrigin { name, draft }) in naming {
             // A name that only another pack has is right as well: people change packs.
             let known = Pack::known_ids()?;
             draft.check_lifts(name, |id| self.refuse_lift(rule, id, known))?;
@@ -254,7 +247,7 @@ impl Set {
     /// Why a rule cannot lift what is called `id`, and what to do about it.
     fn refuse_lift(
         &self,
-        rule: &Rule,
+        rule: &PolicyRule,
         id: &str,
         packs: &[String],
     ) -> Option<(String, Option<String>)> {
@@ -285,7 +278,7 @@ impl Set {
     }
 
     fn index(&mut self) {
-        let programs: Vec<Option<Vec<&str>>> = self.iter().map(Rule::programs).collect();
+        let programs: Vec<Option<Vec<&str>>> = self.iter().map(PolicyRule::programs).collect();
         let mut by_program: HashMap<String, Vec<usize>> = HashMap::new();
         for program in programs.iter().flatten().flatten() {
             by_program.entry((*program).to_owned()).or_default();

@@ -2,9 +2,8 @@ use banister_events::activity::{Decision, Gate};
 use serde_json::json;
 
 use super::*;
-use crate::evaluate::Request;
 use crate::examples::{Tried, action};
-use crate::rule::{Example, ExampleKind};
+use crate::rule::{ExampleKind, RuleExample};
 
 fn packs() -> impl Iterator<Item = Rules> {
     Pack::ALL.into_iter().map(|pack| Rules::load(&Layers { pack, ..Layers::default() }).unwrap())
@@ -12,7 +11,7 @@ fn packs() -> impl Iterator<Item = Rules> {
 
 fn evaluate(rules: &Rules, command: &str) -> Gate {
     let action = action("Bash", None, &json!({ "command": command }));
-    crate::evaluate(rules, &Request::example(&action))
+    crate::evaluate(rules, &rules.read(&ActionRequest::example(&action)))
 }
 
 #[test]
@@ -30,12 +29,12 @@ fn every_rule_of_a_pack_has_examples_both_ways_that_hold() {
 #[test]
 fn an_example_of_a_pack_gets_at_least_its_own_decision() {
     for rules in packs() {
-        for (rule, Origin { draft, .. }) in rules.with_origins() {
+        for (rule, RuleOrigin { draft, .. }) in rules.with_origins() {
             if draft.example_tool().1 != ExampleKind::Command {
                 continue;
             }
             for example in &draft.matching {
-                let Example::Text(command) = &example.value else {
+                let RuleExample::Text(command) = &example.value else {
                     continue;
                 };
                 let gate = evaluate(&rules, command);
@@ -105,7 +104,7 @@ fn the_hash_names_the_rules() {
     let other = Rules::with_user("mine", "schema: banister.policy/v1\nrules: []\n# x\n").unwrap();
     assert_ne!(builtin.hash(), user.hash());
     assert_ne!(user.hash(), other.hash());
-    let source = Some(Source { name: "mine", text: "schema: banister.policy/v1\nrules: []\n" });
+    let source = Some(RuleSource { name: "mine", text: "schema: banister.policy/v1\nrules: []\n" });
     let org = Rules::load(&Layers { org: source, ..Layers::default() }).unwrap();
     assert_ne!(user.hash(), org.hash());
     let hashes: std::collections::BTreeSet<String> =

@@ -1,7 +1,7 @@
 //! Shell text, read into the simple commands it runs.
 //!
-//! The guarantee: if [`Reading::opaque`] is `None`, then [`Reading::commands`] are all the commands the text can run, each
-//! with the way that leads to it and the words it gets. A word may have parts that are not known before it runs
+//! The guarantee: if [`ShellReading::opaque`] is `None`, then [`ShellReading::commands`] are all the commands the text
+//! can run, each with the way that leads to it and the words it gets. A word may have parts that are not known before it runs
 //! ([`UNKNOWN`]), may become several ([`Word::several`]) or the names of files ([`Word::glob`]). What cannot be read makes
 //! the reading opaque, with the reason; what was seen up to there and after it is still listed, so that a rule that
 //! denies can find it.
@@ -53,7 +53,7 @@ pub(crate) const FED_FILE: &str = "/dev/fd/63";
 
 /// What is known about where a text runs.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Facts<'f> {
+pub struct ShellFacts<'f> {
     /// The directory it starts in.
     pub directory: Option<&'f str>,
     /// The person's home.
@@ -62,7 +62,7 @@ pub struct Facts<'f> {
 
 /// What a text runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct ShellReading {
     /// The simple commands, in the order of the text; what a wrapper runs follows the wrapper.
     pub commands: Vec<Simple>,
     /// Why not everything the text does is known, if so.
@@ -85,7 +85,7 @@ pub struct Simple {
     /// Whether arguments follow that stand nowhere in the text, as behind `xargs`.
     pub open_ended: bool,
     /// What it reads from its standard input.
-    pub input: Input,
+    pub input: CommandInput,
     /// The directories it may run in, as paths from where the text starts.
     pub directories: Rc<Vec<String>>,
     /// Whether it runs on another machine or in a container, where paths mean something else.
@@ -96,7 +96,7 @@ pub struct Simple {
 
 /// What comes in at a command's standard input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Input {
+pub enum CommandInput {
     /// What the shell itself has.
     #[default]
     Inherited,
@@ -155,21 +155,28 @@ pub enum Direction {
 /// assert!(reading.commands.iter().any(|simple| simple.program() == "rm"));
 /// assert!(read("$Y *.rs").opaque.is_some());
 /// ```
-pub fn read(text: &str) -> Reading {
-    read_at(text, &Facts::default())
+pub fn read(text: &str) -> ShellReading {
+    read_at(text, &ShellFacts::default())
 }
 
 /// Reads a text as a POSIX-like shell would.
-pub fn read_at(text: &str, facts: &Facts<'_>) -> Reading {
-    let mut reader = walk::Reader::new(facts);
+pub fn read_at(text: &str, facts: &ShellFacts<'_>) -> ShellReading {
+    #[cfg(test)]
+    count_read();
+    let mut reader = walk::ShellReader::new(facts);
     reader.text(text);
     reader.finish()
 }
 
 /// Reads a program with its arguments that no shell has to split.
-pub fn read_argv<'w>(words: impl IntoIterator<Item = &'w str>, facts: &Facts<'_>) -> Reading {
+pub fn read_argv<'w>(
+    words: impl IntoIterator<Item = &'w str>,
+    facts: &ShellFacts<'_>,
+) -> ShellReading {
+    #[cfg(test)]
+    count_read();
     let argv: Vec<Word> = words.into_iter().map(Word::literal).collect();
-    let mut reader = walk::Reader::new(facts);
+    let mut reader = walk::ShellReader::new(facts);
     let bytes: usize = argv.iter().map(|word| word.text.len()).sum();
     if bytes > MAX_TEXT {
         reader.note("it is longer than 64 KiB");
@@ -179,6 +186,17 @@ pub fn read_argv<'w>(words: impl IntoIterator<Item = &'w str>, facts: &Facts<'_>
     }
     reader.take(Simple { argv, ..Simple::default() });
     reader.finish()
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many texts this thread has read.
+    pub(crate) static READS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+fn count_read() {
+    READS.set(READS.get() + 1);
 }
 
 const HIDDEN: &str = "it has characters that do not show";
@@ -192,7 +210,7 @@ fn hides(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-impl Reading {
+impl ShellReading {
     /// Remembers why the reading is not complete. The first reason stays.
     fn note(&mut self, reason: &str) {
         self.opaque.get_or_insert_with(|| reason.to_owned());

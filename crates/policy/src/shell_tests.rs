@@ -21,7 +21,7 @@ fn operators_separate_commands() {
     let text = "a; b && c || d | e |& f & g\nh";
     assert_eq!(commands(text), ["a", "b", "c", "d", "e", "f", "g", "h"]);
     assert_eq!(read(text).opaque, None);
-    assert_eq!(read(""), Reading::default());
+    assert_eq!(read(""), ShellReading::default());
     assert_eq!(read(" \n# x").commands, []);
 }
 
@@ -288,9 +288,9 @@ fn limits_end_in_an_opaque_reading() {
 
 #[test]
 fn words_that_need_no_splitting_stay_whole() {
-    let reading = read_argv(["ls", "$(rm x)", "a b"], &Facts::default());
+    let reading = read_argv(["ls", "$(rm x)", "a b"], &ShellFacts::default());
     assert_eq!(reading.opaque, None);
     assert_eq!(reading.commands[0].argv.len(), 3);
-    assert_eq!(read_argv(["bash", "-lc", "a; b"], &Facts::default()).commands.len(), 2);
-    assert!(read_argv(["ls", "\u{1b}"], &Facts::default()).opaque.is_some());
+    assert_eq!(read_argv(["bash", "-lc", "a; b"], &ShellFacts::default()).commands.len(), 2);
+    assert!(read_argv(["ls", "\u{1b}"], &ShellFacts::default()).opaque.is_some());
 }

@@ -1,17 +1,20 @@
 //! What exactly an action would do, as far as rules look: its tool's class, its commands, its paths.
 //!
-//! Everything is taken from the action's input, nothing from the agent's own words about it.
+//! Everything is taken from the action's input, nothing from the agent's own words about it. There are two steps: the
+//! input is read ([`Subject::new`]), and what it names is located among directories and links ([`Subject::locate`]). The
+//! first is the dear one and never depends on links, so that links which are found later cost the second alone.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use banister_events::activity::{Action, ActionKind};
 use serde_json::Value;
 
-use crate::effects::{self, Effect, Kind};
-use crate::evaluate::Request;
-use crate::path::{Names, Surroundings, has_unseen_pieces, pieces};
-use crate::shell::{self, Facts, Reading, Simple};
-use crate::tools::{Class, Tools};
+use crate::effects::{self, Effect, EffectKind};
+use crate::path::{PathNames, Surroundings, has_unseen_pieces, pieces};
+use crate::request::ActionRequest;
+use crate::shell::{self, ShellFacts, ShellReading, Simple};
+use crate::tools::{ToolClass, Tools};
 
 /// How deep, and how many values of, an input is looked at.
 const MAX_DEPTH: usize = 16;
@@ -26,63 +29,87 @@ const MAX_DIRECTORIES: usize = 16;
 const MAX_PATHS: usize = 4_096;
 
 /// The directories of one command.
-type Places = Rc<Vec<Names>>;
+type CommandDirectories = Rc<Vec<PathNames>>;
 
-/// One action, taken apart.
+/// One action, taken apart: read once, for any number of rules.
 #[derive(Debug)]
-pub(crate) struct Subject<'a> {
+pub struct Subject<'a> {
     pub(crate) agent: &'a str,
     pub(crate) tool: &'a str,
     pub(crate) server: Option<&'a str>,
-    pub(crate) class: Class,
-    pub(crate) around: Surroundings,
+    pub(crate) class: ToolClass,
     /// What it runs. For a tool that is no shell: what would run if an argument named like a command is one.
-    pub(crate) reading: Reading,
+    pub(crate) reading: ShellReading,
     /// The shell texts themselves.
     pub(crate) texts: Vec<&'a str>,
+    /// Every string that may be a path, whatever the tool.
+    pub(crate) mentions: Vec<&'a str>,
+    /// The directory that the action says it starts in.
+    directory: Option<&'a str>,
+    /// The files that a file tool names, as written.
+    files: Vec<NamedFile<'a>>,
+    /// The hosts that a web tool names, each as far as it is known.
+    hosts: Vec<Option<String>>,
+    /// What a file tool does to the files it names.
+    file_effect: EffectKind,
+    /// Why not everything about its input is known, if so.
+    opaque: Option<String>,
+    /// The directory that the agent is in.
+    cwd: PathNames,
+    /// Where everything is; all that follows is located in it.
+    pub(crate) around: Surroundings,
     /// Where the action starts.
-    pub(crate) start: Names,
+    pub(crate) start: PathNames,
     /// Every directory a command may run in: that of the action, and those it changes to.
-    pub(crate) directories: Vec<Names>,
+    pub(crate) directories: Vec<PathNames>,
     /// The directories of each command, in the order of the reading.
-    places: Vec<Places>,
+    places: Vec<CommandDirectories>,
     /// The files a file tool names.
-    pub(crate) paths: Vec<Names>,
+    pub(crate) paths: Vec<PathNames>,
     /// What each command does, in the order of the reading.
     pub(crate) effects: Vec<Vec<Effect>>,
     /// What a tool that is no shell does.
     pub(crate) tool_effects: Vec<Effect>,
-    /// Every string that may be a path, whatever the tool.
-    pub(crate) mentions: Vec<&'a str>,
     /// Whether the words spell too many paths to look at each: then no rule may rely on having seen them.
     pub(crate) overfull: bool,
-    /// Why not everything about it is known, if so.
-    pub(crate) opaque: Option<String>,
+}
+
+/// A file that a file tool names.
+#[derive(Debug)]
+struct NamedFile<'a> {
+    text: &'a str,
+    /// Whether it is a pattern, which matters only where it leads out of the project.
+    is_pattern: bool,
 }
 
 impl<'a> Subject<'a> {
-    pub(crate) fn new(tools: &Tools, request: &Request<'a>) -> Self {
+    /// Reads the action's input, and locates what it names as if there were no links.
+    pub(crate) fn new(tools: &Tools, request: &ActionRequest<'a>) -> Self {
         let action = request.action;
         let project = request.project.or(request.cwd);
-        let around =
-            Surroundings::new(project, request.home, request.own).with_links(request.links);
+        let cwd = Surroundings::start(request.cwd);
         let mut subject = Self {
             agent: request.agent,
             tool: &action.tool,
             server: action.server.as_deref(),
             class: class(tools, action),
-            start: Surroundings::start(request.cwd),
+            reading: ShellReading::default(),
+            texts: Vec::new(),
+            mentions: Vec::new(),
+            directory: None,
+            files: Vec::new(),
+            hosts: Vec::new(),
+            file_effect: EffectKind::Read,
+            opaque: None,
+            around: Surroundings::new(project, request.home, request.own),
+            start: cwd.clone(),
+            cwd,
             directories: Vec::new(),
             places: Vec::new(),
-            around,
-            reading: Reading::default(),
-            texts: Vec::new(),
             paths: Vec::new(),
             effects: Vec::new(),
             tool_effects: Vec::new(),
-            mentions: Vec::new(),
             overfull: false,
-            opaque: None,
         };
         let mut strings = Vec::new();
         if let Some(input) = &action.input
@@ -91,14 +118,18 @@ impl<'a> Subject<'a> {
             subject.note("its input is too large to inspect");
         }
         match subject.class {
-            Class::Shell => subject.take_commands(tools, action, &strings),
-            Class::Mcp | Class::Other => {
+            ToolClass::Shell => subject.take_commands(tools, action, &strings),
+            ToolClass::Mcp | ToolClass::Other => {
                 subject.take_texts(&strings, &tools.arguments.command);
             }
             _ => {}
         }
-        if subject.class != Class::Shell {
-            subject.take_paths(tools, &strings);
+        if subject.class != ToolClass::Shell {
+            subject.take_files(tools, &strings);
+        }
+        if subject.class == ToolClass::Web {
+            let urls = strings.iter().filter(|(key, text)| *key == "url" || text.contains("://"));
+            subject.hosts = urls.map(|(_, url)| crate::host::of_url(url)).collect();
         }
         subject.mentions = strings
             .iter()
@@ -107,45 +138,66 @@ impl<'a> Subject<'a> {
             })
             .map(|(_, text)| *text)
             .collect();
-        subject.follow_directories();
-        subject.count_paths();
-        subject.effects = subject
+        subject.locate();
+        subject
+    }
+
+    /// The same action where these links are: each link, and what it points to. A path counts under all its names.
+    #[must_use]
+    pub fn with_links(mut self, links: &[(PathBuf, PathBuf)]) -> Self {
+        if !links.is_empty() {
+            self.around = self.around.with_links(links);
+            self.locate();
+        }
+        self
+    }
+
+    /// Works out where everything is that the action names, and what it does there.
+    fn locate(&mut self) {
+        self.start = match self.directory {
+            Some(directory) => self.around.resolve(directory, &self.cwd),
+            None => self.cwd.clone(),
+        };
+        self.locate_files();
+        self.follow_directories();
+        self.overfull = self.spells_too_many_paths();
+        self.effects = self
             .reading
             .commands
             .iter()
             .enumerate()
-            .map(|(at, simple)| effects::of(simple, subject.places(at), &subject))
+            .map(|(at, simple)| effects::of(simple, self.places(at), &self.around))
             .collect();
-        subject.tool_effects = subject.of_tool(tools, &strings);
-        subject
+        self.tool_effects = self.of_tool();
+    }
+
+    /// Why not everything about the action is known, apart from what its shell text hides.
+    pub(crate) fn unseen(&self) -> Option<&str> {
+        let overfull = self.overfull.then_some("it names more files than can be checked");
+        self.opaque.as_deref().or(overfull)
     }
 
     /// What a tool that is no shell does.
-    fn of_tool(&self, tools: &Tools, strings: &[(&'a str, &'a str)]) -> Vec<Effect> {
-        let kind = match self.class {
-            Class::Read | Class::Search => Kind::Read,
-            Class::Write if tools.is_deleting(self.tool) => Kind::Delete,
-            Class::Write => Kind::Write,
-            Class::Web => {
-                let urls =
-                    strings.iter().filter(|(key, text)| *key == "url" || text.contains("://"));
-                let mut effects: Vec<Effect> = urls
-                    .map(|(_, url)| Effect {
-                        host: crate::host::of_url(url),
-                        ..Effect::of(Kind::Network)
-                    })
-                    .collect();
-                if effects.is_empty() {
-                    effects.push(Effect::of(Kind::Network));
-                }
-                return effects;
+    fn of_tool(&self) -> Vec<Effect> {
+        match self.class {
+            ToolClass::Read | ToolClass::Search | ToolClass::Write => {
+                self.paths.iter().map(|path| Effect::on(self.file_effect, path)).collect()
             }
-            Class::Mcp | Class::Other => return vec![Effect::of(Kind::Unknown)],
-            Class::Shell | Class::Plan | Class::Question | Class::Subagent | Class::Skill => {
-                return Vec::new();
+            ToolClass::Web if self.hosts.is_empty() => vec![Effect::of(EffectKind::Network)],
+            ToolClass::Web => {
+                let to = |host: &Option<String>| Effect {
+                    host: host.clone(),
+                    ..Effect::of(EffectKind::Network)
+                };
+                self.hosts.iter().map(to).collect()
             }
-        };
-        self.paths.iter().map(|path| Effect::on(kind, path)).collect()
+            ToolClass::Mcp | ToolClass::Other => vec![Effect::of(EffectKind::Unknown)],
+            ToolClass::Shell
+            | ToolClass::Plan
+            | ToolClass::Question
+            | ToolClass::Subagent
+            | ToolClass::Skill => Vec::new(),
+        }
     }
 
     fn note(&mut self, reason: &str) {
@@ -164,7 +216,8 @@ impl<'a> Subject<'a> {
                 Value::String(directory) if directory.is_empty() => {}
                 Value::Null => {}
                 Value::String(directory) => {
-                    self.start = self.around.resolve(directory, &self.start);
+                    self.directory = Some(directory);
+                    self.start = self.around.resolve(directory, &self.cwd);
                 }
                 _ => self.note("its directory is not a text"),
             }
@@ -194,7 +247,7 @@ impl<'a> Subject<'a> {
         } else {
             self.take_texts(strings, &others);
         }
-        if self.reading == Reading::default() && self.texts.is_empty() {
+        if self.reading == ShellReading::default() && self.texts.is_empty() {
             self.note("its input holds no command");
         }
         if field(&names.environment).is_some_and(|(_, value)| !is_empty(value)) {
@@ -204,9 +257,9 @@ impl<'a> Subject<'a> {
 
     /// Reads the lines of a shell with another language, as far as they are plain.
     fn take_foreign(&mut self, tools: &Tools, strings: &[(&'a str, &'a str)], keys: &[String]) {
-        let mut told = false;
+        let mut found = false;
         for (key, text) in strings.iter().filter(|(key, _)| keys.iter().any(|name| name == key)) {
-            told = true;
+            found = true;
             if let Some(line) = tools.plain_line(text) {
                 self.texts.push(text);
                 let reading = self.with_facts(|facts| shell::read_at(&line, facts));
@@ -216,7 +269,7 @@ impl<'a> Subject<'a> {
                 self.take_texts(&[(*key, *text)], keys);
             }
         }
-        if !told {
+        if !found {
             self.note(FOREIGN);
         }
     }
@@ -249,21 +302,24 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn with_facts(&self, read: impl FnOnce(&Facts<'_>) -> Reading) -> Reading {
-        let text = |names: &Names| {
+    fn with_facts(&self, read: impl FnOnce(&ShellFacts<'_>) -> ShellReading) -> ShellReading {
+        let text = |names: &PathNames| {
             let known = !names.iter().any(|name| name.contains(shell::UNKNOWN));
             known.then(|| format!("/{}", names.join("/")))
         };
-        let (directory, home) = (text(&self.start), text(&self.around.home));
-        read(&Facts { directory: directory.as_deref(), home: home.as_deref() })
+        // What `..` leads to behind a link, only the disk knows; the reading must not depend on it.
+        let is_sure = self.directory.is_none_or(|directory| !directory.contains(".."));
+        let directory = text(&self.start).filter(|_| is_sure);
+        let home = text(&self.around.home);
+        read(&ShellFacts { directory: directory.as_deref(), home: home.as_deref() })
     }
 
     /// The directories a command may run in.
-    pub(crate) fn places(&self, command: usize) -> &[Names] {
+    pub(crate) fn places(&self, command: usize) -> &[PathNames] {
         self.places.get(command).map_or(self.directories.as_slice(), |places| places.as_slice())
     }
 
-    fn merge(&mut self, reading: Reading) {
+    fn merge(&mut self, reading: ShellReading) {
         let room = shell::MAX_COMMANDS.saturating_sub(self.reading.commands.len());
         if reading.commands.len() > room {
             self.note("it runs more than 1,000 commands");
@@ -277,62 +333,66 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn take_paths(&mut self, tools: &Tools, strings: &[(&'a str, &'a str)]) {
+    /// Takes down the files that a tool names, and what it does to them.
+    fn take_files(&mut self, tools: &Tools, strings: &[(&'a str, &'a str)]) {
+        self.file_effect = match self.class {
+            ToolClass::Write if tools.is_deleting(self.tool) => EffectKind::Delete,
+            ToolClass::Write => EffectKind::Write,
+            _ => EffectKind::Read,
+        };
         for (key, text) in strings {
             if tools.arguments.path.iter().any(|name| name == key) {
-                self.take_path(text);
+                self.files.push(NamedFile { text, is_pattern: false });
             } else if *key == "pattern" && tools.is_globbing(self.tool) {
-                let path = self.around.resolve(text, &self.start);
-                if !self.around.in_project(&path) {
-                    self.paths.push(path);
-                }
-            } else if self.class == Class::Write && text.contains("*** Begin Patch") {
+                self.files.push(NamedFile { text, is_pattern: true });
+            } else if self.class == ToolClass::Write && text.contains("*** Begin Patch") {
                 self.take_patch(text);
             }
         }
-        if self.class == Class::Search && self.paths.is_empty() {
-            self.paths.push(self.start.clone());
-        }
     }
 
-    fn take_path(&mut self, text: &str) {
-        self.paths.push(self.around.resolve(text, &self.start));
+    fn locate_files(&mut self) {
+        let mut paths = Vec::new();
+        for NamedFile { text, is_pattern } in &self.files {
+            let path = self.around.resolve(text, &self.start);
+            if !is_pattern || !self.around.in_project(&path) {
+                paths.push(path);
+            }
+        }
+        if self.class == ToolClass::Search && paths.is_empty() {
+            paths.push(self.start.clone());
+        }
+        self.paths = paths;
     }
 
     /// The files of a patch in the form `apply_patch` takes.
-    fn take_patch(&mut self, patch: &str) {
+    fn take_patch(&mut self, patch: &'a str) {
         const FILES: [&str; 4] = ["Update File:", "Add File:", "Delete File:", "Move to:"];
         const MARKS: [&str; 3] = ["Begin Patch", "End Patch", "End of File"];
         for line in patch.lines() {
             let Some(header) = line.trim().strip_prefix("***") else { continue };
             let header = header.trim();
             if let Some(file) = FILES.iter().find_map(|name| header.strip_prefix(name)) {
-                self.take_path(file.trim());
+                self.files.push(NamedFile { text: file.trim(), is_pattern: false });
             } else if !MARKS.contains(&header) {
                 self.note("its patch has a header that is not known");
             }
         }
     }
 
-    fn count_paths(&mut self) {
-        let words = self.reading.commands.iter().flat_map(Simple::words);
-        let spelled = words.flat_map(|word| pieces(&word.text)).take(MAX_PATHS + 1).count();
-        let long = self
-            .reading
-            .commands
-            .iter()
-            .flat_map(Simple::words)
-            .any(|word| has_unseen_pieces(&word.text));
-        if long || spelled * self.directories.len() > MAX_PATHS || self.paths.len() > MAX_PATHS {
-            self.overfull = true;
-            self.note("it names more files than can be checked");
-        }
+    fn spells_too_many_paths(&self) -> bool {
+        let words = || self.reading.commands.iter().flat_map(Simple::words);
+        let spelled = words().flat_map(|word| pieces(&word.text)).take(MAX_PATHS + 1).count();
+        words().any(|word| has_unseen_pieces(&word.text))
+            || spelled * self.directories.len() > MAX_PATHS
+            || self.paths.len() > MAX_PATHS
     }
 
     /// Works out the directories of every command.
     fn follow_directories(&mut self) {
-        let mut last: Option<(Rc<Vec<String>>, Places)> = None;
+        let mut last: Option<(Rc<Vec<String>>, CommandDirectories)> = None;
         self.directories = vec![self.start.clone()];
+        self.places.clear();
         for simple in &self.reading.commands {
             if let Some((texts, names)) = &last
                 && Rc::ptr_eq(texts, &simple.directories)
@@ -340,7 +400,7 @@ impl<'a> Subject<'a> {
                 self.places.push(Rc::clone(names));
                 continue;
             }
-            let names: Vec<Names> = simple
+            let names: Vec<PathNames> = simple
                 .directories
                 .iter()
                 .map(|text| self.around.resolve(text, &self.start))
@@ -358,15 +418,15 @@ impl<'a> Subject<'a> {
     }
 }
 
-fn class(tools: &Tools, action: &Action) -> Class {
+fn class(tools: &Tools, action: &Action) -> ToolClass {
     let foreign = action.server.is_some()
         || action.tool.starts_with("mcp__")
         || action.tool.starts_with("mcp_");
     match action.kind {
-        ActionKind::Mcp => Class::Mcp,
-        _ if foreign => Class::Mcp,
-        ActionKind::Skill => Class::Skill,
-        ActionKind::Subagent => Class::Subagent,
+        ActionKind::Mcp => ToolClass::Mcp,
+        _ if foreign => ToolClass::Mcp,
+        ActionKind::Skill => ToolClass::Skill,
+        ActionKind::Subagent => ToolClass::Subagent,
         ActionKind::Tool | ActionKind::Other => tools.class(&action.tool),
     }
 }
@@ -401,3 +461,7 @@ fn collect<'v>(
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
+
+#[cfg(test)]
+#[path = "subject_tests.rs"]
+mod tests;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::rule::yaml;
+use crate::yaml;
 
 /// The embedded list.
 pub(crate) const TEXT: &str = include_str!("../packs/tools.yaml");
@@ -14,7 +14,7 @@ pub(crate) const NAME: &str = "packs/tools.yaml";
 const SCHEMA: &str = "banister.tools/v1";
 
 static TOOLS: LazyLock<Result<Tools, Error>> = LazyLock::new(|| {
-    let tools: Tools = yaml(NAME, TEXT)?;
+    let tools: Tools = yaml::parse(NAME, TEXT)?;
     if tools.schema == SCHEMA {
         return Ok(tools);
     }
@@ -24,7 +24,7 @@ static TOOLS: LazyLock<Result<Tools, Error>> = LazyLock::new(|| {
 /// What kind of thing a tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Class {
+pub(crate) enum ToolClass {
     Shell,
     Read,
     Write,
@@ -38,7 +38,7 @@ pub(crate) enum Class {
     Other,
 }
 
-impl Class {
+impl ToolClass {
     const ALL: [(Self, &'static str); 11] = [
         (Self::Shell, "shell"),
         (Self::Read, "read"),
@@ -64,18 +64,18 @@ impl Class {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tools {
     schema: String,
-    classes: std::collections::BTreeMap<Class, Vec<String>>,
+    classes: std::collections::BTreeMap<ToolClass, Vec<String>>,
     unread: Vec<String>,
     shared: Vec<String>,
     deleting: Vec<String>,
     globbing: Vec<String>,
-    pub(crate) arguments: Arguments,
+    pub(crate) arguments: ArgumentNames,
 }
 
 /// The names of arguments.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Arguments {
+pub(crate) struct ArgumentNames {
     pub(crate) command: Vec<String>,
     pub(crate) directory: Vec<String>,
     pub(crate) environment: Vec<String>,
@@ -90,16 +90,16 @@ impl Tools {
     }
 
     /// The class of a tool of the agent's own.
-    pub(crate) fn class(&self, tool: &str) -> Class {
+    pub(crate) fn class(&self, tool: &str) -> ToolClass {
         self.classes
             .iter()
             .find(|(_, names)| lists(names, tool))
-            .map_or(Class::Other, |(class, _)| *class)
+            .map_or(ToolClass::Other, |(class, _)| *class)
     }
 
     /// The first tool of a class, for examples that name the class.
     pub(crate) fn example_name(&self, class: &str) -> Option<&str> {
-        let names = self.classes.get(&Class::parse(class)?)?;
+        let names = self.classes.get(&ToolClass::parse(class)?)?;
         names.first().map(String::as_str)
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use banister_events::activity::{Action, Decision, Gate};
-use banister_policy::{Request, Rules, evaluate};
+use banister_policy::{ActionRequest, Rules, evaluate};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ fn cases<T>(
 }
 
 fn decide(rules: &Rules, action: &Action) -> Gate {
-    evaluate(rules, &Request::example(action))
+    evaluate(rules, &rules.read(&ActionRequest::example(action)))
 }
 
 fn silent(abuses: &[Case]) -> impl Iterator<Item = &Case> {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::ensure;
 use banister_events::activity::{Action, Decision};
-use banister_policy::{Described, Layers, Pack, Request, Rules, evaluate};
+use banister_policy::{ActionRequest, Described, Layers, Pack, Rules, evaluate};
 use serde_json::json;
 
 use super::code;
@@ -112,7 +112,7 @@ fn floor(page: &mut String, rules: &Rules) -> anyhow::Result<()> {
     for (id, command) in FLOOR {
         let mut action = Action::unseen("example", "Bash");
         action.input = Some(json!({ "command": command }));
-        let gate = evaluate(rules, &Request::example(&action));
+        let gate = evaluate(rules, &rules.read(&ActionRequest::example(&action)));
         let (rule, decision) = (&gate.rule, gate.decision);
         ensure!(
             decision == Decision::Deny && rule == id,

@@ -7,14 +7,13 @@ use anyhow::Context;
 use banister_events::activity::{Action, ActionKind, Decision};
 use banister_events::text::one_line;
 use banister_gateway::clock::Clock;
-use banister_gateway::policy::{Asked, effect_line};
-use banister_policy::effects::Effect;
-use banister_policy::{Explained, Explanation};
+use banister_gateway::policy::{PolicyQuestion, effect_line};
+use banister_policy::{Effect, Explained, Explanation};
 use clap::Args;
 use serde_json::json;
 
-use super::sources::{RuleArgs, WhereArgs, book};
 use crate::data_dir::quoted;
+use super::sources::{RuleArgs, WhereArgs, policy_store};
 use crate::failure::{Failure, GOOD};
 
 /// The longest text that is read, in bytes: no hook takes a longer one.
@@ -96,7 +95,7 @@ pub(super) fn run(
     let (cwd, project) = (args.whereabouts.cwd()?, args.whereabouts.project()?);
     let mut own = settings.own.clone();
     own.push(settings.data.clone());
-    let verdict = book(&settings)?.judge(&Asked {
+    let judgement = policy_store(&settings)?.judge(&PolicyQuestion {
         agent: &args.agent,
         session: None,
         action: &action,
@@ -105,44 +104,44 @@ pub(super) fn run(
         own: &own,
         now: Clock::System.now(),
     });
-    let told = verdict.explanation;
+    let explanation = judgement.explanation;
     if args.json {
-        serde_json::to_writer(&mut *out, &told)?;
+        serde_json::to_writer(&mut *out, &explanation)?;
         writeln!(out)?;
     } else {
-        show(out, &action, &told)?;
+        show(out, &action, &explanation)?;
     }
     Ok(GOOD)
 }
 
-fn show(out: &mut dyn Write, action: &Action, told: &Explanation) -> io::Result<()> {
+fn show(out: &mut dyn Write, action: &Action, explanation: &Explanation) -> io::Result<()> {
     writeln!(out, "{}: {}", one_line(&action.title()), one_line(&action.headline()))?;
-    writeln!(out, "Verdict: {}. {}", told.verdict.name(), meaning(told.verdict))?;
-    writeln!(out, "Rule: {}", told.rule)?;
-    writeln!(out, "Reason: {}", one_line(&told.reason))?;
-    if let Some(safer) = &told.safer {
+    writeln!(out, "Verdict: {}. {}", explanation.verdict.name(), meaning(explanation.verdict))?;
+    writeln!(out, "Rule: {}", explanation.rule)?;
+    writeln!(out, "Reason: {}", one_line(&explanation.reason))?;
+    if let Some(safer) = &explanation.safer {
         writeln!(out, "Safer: {}", one_line(safer))?;
     }
-    let undo = match told.irreversible {
+    let undo = match explanation.irreversible {
         Some(true) => "it cannot be undone",
         Some(false) => "it can be undone",
         None => "whether it can be undone is not known",
     };
-    writeln!(out, "Risk: {}, {undo}", told.risk.name())?;
-    if let Some(opaque) = &told.opaque {
+    writeln!(out, "Risk: {}, {undo}", explanation.risk.name())?;
+    if let Some(opaque) = &explanation.opaque {
         writeln!(out, "Could not be read: {}", one_line(opaque))?;
     }
-    if !told.effects.is_empty() {
+    if !explanation.effects.is_empty() {
         writeln!(out, "It does:")?;
-        effects(out, &told.effects)?;
+        effects(out, &explanation.effects)?;
     }
-    let count = told.commands.len();
-    for (at, command) in told.commands.iter().enumerate() {
+    let count = explanation.commands.len();
+    for (at, command) in explanation.commands.iter().enumerate() {
         writeln!(out)?;
         show_command(out, command, at + 1, count)?;
     }
     writeln!(out)?;
-    writeln!(out, "Rules: {}", told.rules)
+    writeln!(out, "Rules: {}", explanation.rules)
 }
 
 fn show_command(

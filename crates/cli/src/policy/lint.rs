@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use banister_events::activity::{Action, Decision};
 use banister_events::text::one_line;
 use banister_gateway::policy::{ORG, PROJECT};
-use banister_policy::{Error, Fault, Layer, Layers, Pack, Request, Rules, Source, Tried, evaluate};
+use banister_policy::{
+    ActionRequest, Error, Layer, Layers, Pack, RuleFault, RuleSource, Rules, Tried, evaluate,
+};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -62,15 +64,15 @@ impl Whose {
 }
 
 /// What was found out about one file.
-struct Found {
+struct LintedFile {
     file: String,
     layer: Layer,
     text: String,
     rules: usize,
     /// How many examples must match, and how many must not.
     examples: [usize; 2],
-    errors: Vec<Fault>,
-    warnings: Vec<Fault>,
+    errors: Vec<RuleFault>,
+    warnings: Vec<RuleFault>,
 }
 
 pub(super) fn check(
@@ -79,7 +81,7 @@ pub(super) fn check(
     err: &mut dyn Write,
 ) -> anyhow::Result<u8> {
     run(args, out, err, |out, found| {
-        for (word, fault) in found.told() {
+        for (word, fault) in found.faults() {
             show(out, found, word, fault)?;
         }
         let count = |number: usize, what: &str| match number {
@@ -122,7 +124,7 @@ fn run(
     args: &LintArgs,
     out: &mut dyn Write,
     err: &mut dyn Write,
-    tell: impl Fn(&mut dyn Write, &Found) -> io::Result<()>,
+    tell: impl Fn(&mut dyn Write, &LintedFile) -> io::Result<()>,
 ) -> anyhow::Result<u8> {
     let org = std::fs::read_to_string(ORG).ok();
     let mut code = GOOD;
@@ -155,9 +157,9 @@ fn run(
     Ok(code)
 }
 
-fn look(file: String, text: String, whose: Whose, pack: Pack, org: Option<&str>) -> Found {
+fn look(file: String, text: String, whose: Whose, pack: Pack, org: Option<&str>) -> LintedFile {
     let layer = whose.layer();
-    let mut found = Found {
+    let mut found = LintedFile {
         file,
         layer,
         text,
@@ -167,9 +169,9 @@ fn look(file: String, text: String, whose: Whose, pack: Pack, org: Option<&str>)
         warnings: Vec::new(),
     };
     let mut text = found.text.clone();
-    let org = org.map(|text| Source { name: ORG, text });
+    let org = org.map(|text| RuleSource { name: ORG, text });
     while found.errors.len() < MOST_FAULTS {
-        let own = Some(Source { name: &found.file, text: &text });
+        let own = Some(RuleSource { name: &found.file, text: &text });
         let layers = match whose {
             Whose::User => Layers { pack, org, user: own, ..Layers::default() },
             Whose::Org => Layers { pack, org: own, ..Layers::default() },
@@ -193,7 +195,7 @@ fn look(file: String, text: String, whose: Whose, pack: Pack, org: Option<&str>)
     found
 }
 
-impl Found {
+impl LintedFile {
     /// Tries the rules that load.
     fn examine(&mut self, rules: &Rules) {
         let mut held: BTreeMap<String, bool> = BTreeMap::new();
@@ -220,7 +222,7 @@ impl Found {
                 continue;
             };
             let lift = rule.decision == Decision::Allow && word == "ask";
-            self.warnings.push(Fault {
+            self.warnings.push(RuleFault {
                 name: self.file.clone(),
                 line: rule.line,
                 column: 1,
@@ -237,14 +239,14 @@ impl Found {
         }
     }
 
-    fn told(&self) -> impl Iterator<Item = (&'static str, &Fault)> {
+    fn faults(&self) -> impl Iterator<Item = (&'static str, &RuleFault)> {
         let errors = self.errors.iter().map(|fault| ("error", fault));
         errors.chain(self.warnings.iter().map(|fault| ("warning", fault)))
     }
 
     fn json(&self) -> Value {
-        let faults = |faults: &[Fault]| -> Vec<Value> {
-            let row = |fault: &Fault| {
+        let faults = |faults: &[RuleFault]| -> Vec<Value> {
+            let row = |fault: &RuleFault| {
                 json!({
                     "line": fault.line, "column": fault.column, "rule": fault.rule,
                     "message": fault.message, "remedy": fault.remedy,
@@ -272,17 +274,17 @@ fn overruled(
 ) -> Option<(String, &'static str, String)> {
     let mut action = Action::unseen("example", "Bash");
     action.input = Some(json!({ "command": example }));
-    let gate = evaluate(rules, &Request::example(&action));
+    let gate = evaluate(rules, &rules.read(&ActionRequest::example(&action)));
     // Where no rule spoke, the example was no command.
     let spoken = gate.rule.contains('.') && gate.opaque.is_none();
     (spoken && gate.decision > decision)
         .then(|| (one_line(example), gate.decision.name(), gate.rule))
 }
 
-fn fault(error: Error) -> Fault {
+fn fault(error: Error) -> RuleFault {
     match error {
         Error::Invalid(fault) => *fault,
-        other => Fault {
+        other => RuleFault {
             name: String::new(),
             line: 0,
             column: 0,
@@ -293,7 +295,7 @@ fn fault(error: Error) -> Fault {
     }
 }
 
-fn failed(tried: Tried) -> Fault {
+fn failed(tried: Tried) -> RuleFault {
     let (message, remedy) = if tried.should_match {
         ("does not match its example", "change the rule, or move the example to `not_match`")
     } else {
@@ -302,7 +304,7 @@ fn failed(tried: Tried) -> Fault {
             "narrow the rule, or move the example to `match`",
         )
     };
-    Fault {
+    RuleFault {
         name: tried.file,
         line: tried.line,
         column: tried.column,
@@ -339,7 +341,7 @@ fn without_rule_at(text: &str, line: u64) -> Option<String> {
     Some(kept.collect::<Vec<_>>().join("\n"))
 }
 
-fn show(out: &mut dyn Write, found: &Found, word: &str, fault: &Fault) -> io::Result<()> {
+fn show(out: &mut dyn Write, found: &LintedFile, word: &str, fault: &RuleFault) -> io::Result<()> {
     let name = if fault.name.is_empty() { &found.file } else { &fault.name };
     let place = if fault.line == 0 {
         name.clone()
@@ -360,7 +362,7 @@ fn show(out: &mut dyn Write, found: &Found, word: &str, fault: &Fault) -> io::Re
 }
 
 /// The line that a fault is about, without what is hidden in it.
-fn line_of(text: &str, fault: &Fault) -> Option<String> {
+fn line_of(text: &str, fault: &RuleFault) -> Option<String> {
     let before = usize::try_from(fault.line).ok()?.checked_sub(1)?;
     let start: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
     let Excerpt { text, .. } = excerpt(text.as_bytes(), start, start);

@@ -11,13 +11,13 @@ use banister_events::activity::Decision;
 use banister_events::aep::mapping::Agents;
 use banister_events::event::time_text;
 use banister_events::text::{one_line, shorten};
-use banister_gateway::policy::{Asked, Book, Past};
+use banister_gateway::policy::{PolicyQuestion, PolicyStore, RecordedVerdict};
 use banister_journal::{Archive, Record};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::sources::{RuleArgs, book};
+use super::sources::{RuleArgs, policy_store};
 use crate::failure::GOOD;
 use crate::log::moment::Moment;
 
@@ -27,7 +27,7 @@ const MOST: usize = 10_000;
 const LONGEST: usize = 400;
 
 #[derive(Debug, Args)]
-pub(crate) struct ReplayArgs {
+pub(crate) struct PolicyReplayArgs {
     /// From this moment on: a time, a date, or how long ago
     #[arg(long, value_name = "TIME", default_value = "30d")]
     since: Moment,
@@ -42,14 +42,14 @@ pub(crate) struct ReplayArgs {
 }
 
 /// What was said, and by which rule.
-type Said = (Decision, String);
+type VerdictByRule = (Decision, String);
 
 /// One kind of difference: what was said, what would have been, the tool and what it was called for.
-type Difference = (Said, Said, String, String);
+type Difference = (VerdictByRule, VerdictByRule, String, String);
 
 /// What was found.
 #[derive(Default)]
-struct Tally {
+struct ReplayTally {
     actions: u64,
     same: u64,
     /// The same verdict, by another rule.
@@ -60,8 +60,14 @@ struct Tally {
     differences: BTreeMap<Difference, (u64, Timestamp)>,
 }
 
-impl Tally {
-    fn add(&mut self, old: Said, new: Said, about: (String, String), time: Timestamp) {
+impl ReplayTally {
+    fn add(
+        &mut self,
+        old: VerdictByRule,
+        new: VerdictByRule,
+        about: (String, String),
+        time: Timestamp,
+    ) {
         if old.0 == new.0 {
             self.same += 1;
             self.by_another += u64::from(old.1 != new.1);
@@ -89,25 +95,25 @@ impl Tally {
     }
 }
 
-pub(super) fn run(args: &ReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+pub(super) fn run(args: &PolicyReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let settings = args.rules.settings()?;
-    let book = if args.shadow { None } else { Some(book(&settings)?) };
+    let store = if args.shadow { None } else { Some(policy_store(&settings)?) };
     let archive = Archive::open(&args.rules.data_dir.journal()?)?;
     let agents = Agents::builtin()?;
     let mut own = settings.own.clone();
     own.push(settings.data.clone());
     let since = args.since.time();
-    let mut tally = Tally::default();
+    let mut tally = ReplayTally::default();
     let mut position = 0;
     loop {
         let chunk = archive.chunk(position)?;
         let Some(last) = chunk.last() else { break };
         position = last.position;
         for record in chunk.iter().filter(|record| record.time >= since) {
-            again(&mut tally, record, &agents, book.as_ref(), &own);
+            again(&mut tally, record, &agents, store.as_ref(), &own);
         }
     }
-    let hash = book.map(|book| book.standing().hash);
+    let hash = store.map(|store| store.standing().hash);
     if args.json {
         writeln!(out, "{}", as_json(&tally, since, hash.as_deref()))?;
     } else {
@@ -118,27 +124,27 @@ pub(super) fn run(args: &ReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> 
 
 /// Decides about a record again, if a verdict was given on it.
 fn again(
-    tally: &mut Tally,
+    tally: &mut ReplayTally,
     record: &Record,
     agents: &Agents,
-    book: Option<&Book>,
+    store: Option<&PolicyStore>,
     own: &[std::path::PathBuf],
 ) {
-    let Some(then) = Past::verdict(record) else { return };
+    let Some(then) = RecordedVerdict::gated(record) else { return };
     tally.actions += 1;
-    let Some(past) = Past::of(agents, record) else {
+    let Some(past) = RecordedVerdict::of(agents, record) else {
         tally.unknown += 1;
         return;
     };
     let old = (then.gate.decision, then.gate.rule);
-    let new = match book {
+    let new = match store {
         None => match then.provenance.shadow {
             Some(shadow) => (shadow.decision, shadow.rule),
             None => old.clone(),
         },
-        Some(book) => {
-            let gate = book
-                .judge(&Asked {
+        Some(store) => {
+            let gate = store
+                .judge(&PolicyQuestion {
                     agent: &past.agent,
                     session: None,
                     action: &past.action,
@@ -155,8 +161,8 @@ fn again(
     tally.add(old, new, (past.action.title(), subject), record.time);
 }
 
-fn show(out: &mut dyn Write, tally: &Tally, since: Timestamp) -> io::Result<()> {
-    let Tally { actions, same, by_another, unknown, .. } = tally;
+fn show(out: &mut dyn Write, tally: &ReplayTally, since: Timestamp) -> io::Result<()> {
+    let ReplayTally { actions, same, by_another, unknown, .. } = tally;
     writeln!(
         out,
         "{actions} actions since {}: {same} would be answered the same ({by_another} of them by another rule), \
@@ -186,7 +192,7 @@ fn show(out: &mut dyn Write, tally: &Tally, since: Timestamp) -> io::Result<()> 
     Ok(())
 }
 
-fn as_json(tally: &Tally, since: Timestamp, hash: Option<&str>) -> Value {
+fn as_json(tally: &ReplayTally, since: Timestamp, hash: Option<&str>) -> Value {
     let changes = tally
         .changes
         .iter()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use banister_gateway::Settings;
-use banister_gateway::policy::Book;
+use banister_gateway::policy::PolicyStore;
 use banister_policy::Pack;
 use clap::Args;
 
@@ -36,9 +36,9 @@ impl RuleArgs {
 }
 
 /// The rules that a gateway would be started with.
-pub(super) fn book(settings: &Settings) -> anyhow::Result<Book> {
-    let book = Book::open(settings.policy.clone(), settings.home.clone());
-    Ok(book.map_err(|trouble| Failure::usage(trouble.to_string()))?)
+pub(super) fn policy_store(settings: &Settings) -> anyhow::Result<PolicyStore> {
+    let store = PolicyStore::open(settings.policy.clone(), settings.home.clone());
+    Ok(store.map_err(|trouble| Failure::usage(trouble.to_string()))?)
 }
 
 /// Where something would happen.

@@ -19,7 +19,7 @@ use super::{Problem, Shared};
 use crate::deliver::blocking;
 use crate::desk::{Given, More, Opened, Refused, Said};
 use crate::keys::Scope;
-use crate::policy::{Grant, Scope as Remember};
+use crate::policy::{Grant, GrantScope};
 
 /// The longest word to the agent.
 pub(super) const MESSAGE_CHARS: usize = 4_000;
@@ -113,7 +113,7 @@ struct Answer {
     /// The digest of the action the person saw; where it is given it must be the one that is asked about.
     digest: Option<String>,
     /// Where a yes counts from now on without being asked: `project`, `session` or `always`.
-    remember: Option<Remember>,
+    remember: Option<GrantScope>,
 }
 
 impl Answer {
@@ -221,7 +221,7 @@ pub(super) async fn grants(
     shared.admit(&method, &headers, Scope::Watch)?;
     let gateway = &shared.gateway;
     let grants: Vec<Value> =
-        gateway.book.grants(gateway.clock.now()).iter().map(grant_row).collect();
+        gateway.policy_store.grants(gateway.clock.now()).iter().map(grant_row).collect();
     Ok(Json(json!({ "schema": "banister.grants/v1", "grants": grants })))
 }
 

@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use super::{ID_REUSED, Item, NOTHING_TO_DECIDE, Place, Policy, Pusher, breaks, found, kept};
 use crate::desk::{AskDraft, Decided};
 use crate::pipeline::{Accepted, Incoming, NO_ACTION, again, denied};
-use crate::policy::{Asked, Gated};
+use crate::policy::{Gated, PolicyQuestion};
 use crate::{Error, Gateway};
 
 /// An event and whoever waits on it.
@@ -123,7 +123,7 @@ impl Gateway {
         let Some(event_id) = &facts.id else { return Err(nothing("the event has no id")) };
         let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
         let gated = match Type::from_alias(kind) {
-            Some(Type::ActionRequested) => Some(self.verdict(event, &facts.agent, session)),
+            Some(Type::ActionRequested) => Some(self.verdict(event, &facts.agent, session).await),
             Some(_) => None,
             None => return Err(nothing("the type of the event is not known")),
         };
@@ -190,24 +190,22 @@ impl Gateway {
         }
     }
 
-    fn verdict(&self, event: &Value, agent: &str, session: &str) -> Gated {
+    async fn verdict(self: &Arc<Self>, event: &Value, agent: &str, session: &str) -> Gated {
         let Some(action) = read::action(event) else {
             let unseen = Some("no tool or no id in the event".to_owned());
             return denied(NO_ACTION.code, "The event does not say what would run.", unseen).into();
         };
         let context = read::context(event);
-        self.judge(
+        let question = PolicyQuestion {
             agent,
-            &Asked {
-                agent,
-                session: Some(session),
-                action: &action,
-                cwd: context.cwd.as_deref(),
-                project: None,
-                own: &self.own,
-                now: self.clock.now(),
-            },
-        )
+            session: Some(session),
+            action: &action,
+            cwd: context.cwd.as_deref(),
+            project: None,
+            own: &self.own,
+            now: self.clock.now(),
+        };
+        self.judge(agent, question).await
     }
 
     /// Keeps what stood in the way as evidence; what it is called, and what was wrong.

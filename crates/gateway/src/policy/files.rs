@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use banister_policy::{Layers, Pack, Rules, Source};
+use banister_policy::{Layers, Pack, RuleSource, Rules};
 
 /// Where an organisation's rules are.
 pub const ORG: &str = "/etc/banister/policy.yaml";
@@ -16,27 +16,27 @@ const LONGEST: u64 = 1024 * 1024;
 
 /// Where rules come from.
 #[derive(Debug, Clone, Default)]
-pub struct Files {
+pub struct RuleFiles {
     /// The embedded rules to start with.
     pub pack: Pack,
     /// The organisation's rules.
-    pub org: Option<File>,
+    pub org: Option<RuleFile>,
     /// The person's rules.
-    pub user: Option<File>,
+    pub user: Option<RuleFile>,
     /// Rules that are only tried: what they would have said is recorded where it differs.
-    pub shadow: Option<File>,
+    pub shadow: Option<RuleFile>,
 }
 
 /// One rule file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub struct RuleFile {
     /// Where it is.
     pub path: PathBuf,
     /// Whether it has to be there.
     pub required: bool,
 }
 
-impl File {
+impl RuleFile {
     /// A file that somebody named: it has to be there.
     pub fn named(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), required: true }
@@ -48,13 +48,13 @@ impl File {
     }
 
     /// What it says; `None` where it need not be there and is not.
-    fn read(&self) -> Result<Option<Text>, Trouble> {
+    fn read(&self) -> Result<Option<RuleText>, RulesTrouble> {
         match read(&self.path) {
-            Ok(text) => Ok(Some(Text { name: self.path.display().to_string(), text })),
+            Ok(text) => Ok(Some(RuleText { name: self.path.display().to_string(), text })),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !self.required => {
                 Ok(None)
             }
-            Err(source) => Err(Trouble::Unreadable { path: self.path.clone(), source }),
+            Err(source) => Err(RulesTrouble::Unreadable { path: self.path.clone(), source }),
         }
     }
 }
@@ -62,7 +62,7 @@ impl File {
 /// Why rules do not count.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum RulesTrouble {
     /// A file cannot be read.
     #[error("{path}: {source}")]
     Unreadable {
@@ -84,61 +84,61 @@ pub enum Trouble {
 
 /// The text of a file, and what it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Text {
+pub(super) struct RuleText {
     pub(super) name: String,
     pub(super) text: String,
 }
 
-impl Text {
-    fn source(text: Option<&Self>) -> Option<Source<'_>> {
-        text.map(|text| Source { name: &text.name, text: &text.text })
+impl RuleText {
+    fn source(text: Option<&Self>) -> Option<RuleSource<'_>> {
+        text.map(|text| RuleSource { name: &text.name, text: &text.text })
     }
 }
 
 /// What makes up the rules that count everywhere.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Texts {
+pub(super) struct RuleTexts {
     pack: Pack,
-    org: Option<Text>,
-    user: Option<Text>,
+    org: Option<RuleText>,
+    user: Option<RuleText>,
 }
 
-impl Texts {
-    pub(super) fn read(files: &Files) -> Result<Self, Trouble> {
-        let text = |file: &Option<File>| file.as_ref().map_or(Ok(None), File::read);
+impl RuleTexts {
+    pub(super) fn read(files: &RuleFiles) -> Result<Self, RulesTrouble> {
+        let text = |file: &Option<RuleFile>| file.as_ref().map_or(Ok(None), RuleFile::read);
         Ok(Self { pack: files.pack, org: text(&files.org)?, user: text(&files.user)? })
     }
 
     /// The rules that a candidate for the person's would make.
-    pub(super) fn with_user(self, file: &File) -> Result<Self, Trouble> {
+    pub(super) fn with_user(self, file: &RuleFile) -> Result<Self, RulesTrouble> {
         Ok(Self { user: file.read()?, ..self })
     }
 
     pub(super) fn load(
         &self,
-        project: Option<&Text>,
-        grants: Option<&Text>,
+        project: Option<&RuleText>,
+        grants: Option<&RuleText>,
     ) -> Result<Rules, banister_policy::Error> {
         Rules::load(&Layers {
             pack: self.pack,
-            org: Text::source(self.org.as_ref()),
-            user: Text::source(self.user.as_ref()),
-            project: Text::source(project),
-            grants: Text::source(grants),
+            org: RuleText::source(self.org.as_ref()),
+            user: RuleText::source(self.user.as_ref()),
+            project: RuleText::source(project),
+            grants: RuleText::source(grants),
         })
     }
 }
 
 /// What a file looks like from outside: another stamp, another text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     modified: (i64, i64),
     changed: (i64, i64),
     length: u64,
     inode: u64,
 }
 
-impl Stamp {
+impl FileStamp {
     /// `None` where there is no file.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let file = std::fs::metadata(path).ok()?;
@@ -152,10 +152,10 @@ impl Stamp {
 }
 
 /// A project's rule file.
-pub(super) fn project_text(path: &Path) -> Result<Text, Trouble> {
+pub(super) fn project_text(path: &Path) -> Result<RuleText, RulesTrouble> {
     let text =
-        read(path).map_err(|source| Trouble::Unreadable { path: path.to_owned(), source })?;
-    Ok(Text { name: path.display().to_string(), text })
+        read(path).map_err(|source| RulesTrouble::Unreadable { path: path.to_owned(), source })?;
+    Ok(RuleText { name: path.display().to_string(), text })
 }
 
 /// Reads no more than a rule file may hold, and nothing that is no file: a pipe would never end.

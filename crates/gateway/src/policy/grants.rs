@@ -6,13 +6,12 @@
 
 use banister_events::activity::{Action, Decision};
 use banister_events::event::time_text;
-use banister_policy::effects::Kind as Effect;
-use banister_policy::{Explained, Explanation};
+use banister_policy::{EffectKind, Explained, Explanation};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::files::Text;
+use super::files::RuleText;
 
 /// How long a grant counts.
 pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -34,7 +33,7 @@ pub struct Grant {
     /// What it is good for.
     pub covers: Covers,
     /// Where it counts.
-    pub scope: Scope,
+    pub scope: GrantScope,
     /// The agent, by its short name.
     pub agent: String,
     /// What was worked on when it was given.
@@ -86,7 +85,7 @@ impl std::fmt::Display for Covers {
 /// Where a grant counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum GrantScope {
     /// In the project it was given in.
     Project,
     /// In the session it was given in.
@@ -135,14 +134,15 @@ pub enum NotGranted {
 
 impl Covers {
     /// What was asked about, if it is one thing that a grant can name.
-    pub(crate) fn of(action: &Action, told: &Explanation) -> Result<Self, NotGranted> {
-        if told.opaque.is_some() {
+    pub(crate) fn of(action: &Action, explanation: &Explanation) -> Result<Self, NotGranted> {
+        if explanation.opaque.is_some() {
             return Err(NotGranted::Opaque);
         }
-        let asked = told.commands.iter().filter(|command| command.verdict != Decision::Allow);
+        let asked =
+            explanation.commands.iter().filter(|command| command.verdict != Decision::Allow);
         let asked: Vec<&Explained> = asked.collect();
         match asked.as_slice() {
-            [] if told.commands.is_empty() => Self::of_tool(action, told),
+            [] if explanation.commands.is_empty() => Self::of_tool(action, explanation),
             [one] if is_plain(one) => Ok(Self::Command(one.argv.clone())),
             [one] => {
                 Err(NotGranted::NotOne(format!("`{}` with what belongs to it", one.argv.join(" "))))
@@ -151,11 +151,13 @@ impl Covers {
         }
     }
 
-    fn of_tool(action: &Action, told: &Explanation) -> Result<Self, NotGranted> {
+    fn of_tool(action: &Action, explanation: &Explanation) -> Result<Self, NotGranted> {
         let tool = action.tool.clone();
-        match told.effects.as_slice() {
+        match explanation.effects.as_slice() {
             [effect] if action.server.is_none() => match (&effect.path, &effect.host) {
-                (Some(path), None) if !path.contains(UNKNOWN) && effect.kind != Effect::Unknown => {
+                (Some(path), None)
+                    if !path.contains(UNKNOWN) && effect.kind != EffectKind::Unknown =>
+                {
                     Ok(Self::File { tool, path: path.clone() })
                 }
                 (None, Some(host)) => Ok(Self::Host { tool, host: host.clone() }),
@@ -178,9 +180,9 @@ impl Grant {
     /// Whether it counts for an action.
     pub(crate) fn counts(&self, session: Option<&str>, project: &str, now: Timestamp) -> bool {
         let there = match self.scope {
-            Scope::Always => true,
-            Scope::Project => self.project == project,
-            Scope::Session => session == Some(&self.session),
+            GrantScope::Always => true,
+            GrantScope::Project => self.project == project,
+            GrantScope::Session => session == Some(&self.session),
         };
         there && self.since <= now && now < self.until
     }
@@ -220,10 +222,10 @@ fn literal(path: &str) -> String {
 }
 
 /// Grants as a rule file: JSON is YAML.
-pub(super) fn text<'g>(grants: impl Iterator<Item = &'g Grant>) -> Text {
+pub(super) fn text<'g>(grants: impl Iterator<Item = &'g Grant>) -> RuleText {
     let rules: Vec<Value> = grants.map(Grant::rule).collect();
     let file = json!({ "schema": "banister.policy/v1", "rules": rules });
-    Text { name: "grants".to_owned(), text: file.to_string() }
+    RuleText { name: "grants".to_owned(), text: file.to_string() }
 }
 
 /// All grants that were given and not taken back, oldest first.
@@ -248,7 +250,9 @@ impl Grants {
         self.0.len() >= MOST
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Grant> {
-        self.0.iter()
+    /// All of them, and one that is not given yet.
+    pub(super) fn with<'g>(&'g self, also: Option<&'g Grant>) -> impl Iterator<Item = &'g Grant> {
+        let replaced = move |grant: &&Grant| also.is_none_or(|also| also.id != grant.id);
+        self.0.iter().filter(replaced).chain(also)
     }
 }

@@ -2,8 +2,7 @@
 
 use banister_events::activity::{Decision, Gate, Risk};
 use banister_events::text;
-use banister_policy::effects::Effect;
-use banister_policy::{Explanation, Pack};
+use banister_policy::{Effect, Explanation, Pack};
 use serde::{Deserialize, Serialize};
 
 /// The most commands of an action that its record names, and the most of each.
@@ -56,25 +55,38 @@ impl From<Gate> for Gated {
     }
 }
 
-/// Makes an ask of an allow, or a deny where the pack knows nobody to ask. What is as strict already stays.
-pub(super) fn at_least_asked(told: &mut Explanation, pack: Pack, rule: &str, reason: &str) {
-    if told.verdict == Decision::Allow {
-        told.verdict = if pack == Pack::Ci { Decision::Deny } else { Decision::Ask };
-        rule.clone_into(&mut told.rule);
-        reason.clone_into(&mut told.reason);
-        told.risk = told.risk.max(Risk::Medium);
+/// The refusal that stands where no verdict came about.
+pub(super) fn unjudged() -> Gate {
+    Gate {
+        decision: Decision::Deny,
+        rule: "policy".to_owned(),
+        reason: "The rules could not be asked about this.".to_owned(),
+        risk: Risk::High,
+        irreversible: None,
+        opaque: None,
+        safer: None,
     }
 }
 
-pub(super) fn gate(told: &Explanation) -> Gate {
+/// Makes an ask of an allow, or a deny where the pack knows nobody to ask. What is as strict already stays.
+pub(super) fn at_least_asked(explanation: &mut Explanation, pack: Pack, rule: &str, reason: &str) {
+    if explanation.verdict == Decision::Allow {
+        explanation.verdict = if pack == Pack::Ci { Decision::Deny } else { Decision::Ask };
+        rule.clone_into(&mut explanation.rule);
+        reason.clone_into(&mut explanation.reason);
+        explanation.risk = explanation.risk.max(Risk::Medium);
+    }
+}
+
+pub(super) fn gate(explanation: &Explanation) -> Gate {
     Gate {
-        decision: told.verdict,
-        rule: told.rule.clone(),
-        reason: told.reason.clone(),
-        risk: told.risk,
-        irreversible: told.irreversible,
-        opaque: told.opaque.clone(),
-        safer: told.safer.clone(),
+        decision: explanation.verdict,
+        rule: explanation.rule.clone(),
+        reason: explanation.reason.clone(),
+        risk: explanation.risk,
+        irreversible: explanation.irreversible,
+        opaque: explanation.opaque.clone(),
+        safer: explanation.safer.clone(),
     }
 }
 
@@ -90,10 +102,10 @@ pub fn effect_line(effect: &Effect) -> String {
 }
 
 /// What was read of an action, for its record: bounded, and on one line each.
-pub(super) fn read(told: &Explanation) -> Vec<String> {
+pub(super) fn read(explanation: &Explanation) -> Vec<String> {
     let line = |words: String| text::one_line(&text::shorten(&words, LONGEST_READ));
-    let commands = told.commands.iter().filter(|command| !command.argv.is_empty());
+    let commands = explanation.commands.iter().filter(|command| !command.argv.is_empty());
     let commands = commands.map(|command| line(command.argv.join(" ")));
-    let effects = told.effects.iter().map(|effect| line(effect_line(effect)));
+    let effects = explanation.effects.iter().map(|effect| line(effect_line(effect)));
     commands.chain(effects).take(MOST_READ).collect()
 }

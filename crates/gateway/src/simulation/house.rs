@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::http::{Door, router};
 use crate::ingest::Pushing;
 use crate::keep::Keeping;
-use crate::policy::{Book, Files};
+use crate::policy::{PolicyStore, RuleFiles};
 use crate::{Gateway, Settings};
 
 const HOST: &str = "127.0.0.1:7717";
@@ -87,17 +87,17 @@ impl House {
         weather: &Arc<Weather>,
         keeping: Keeping,
     ) -> Self {
-        static KNOWN: OnceLock<(Arc<Agents>, Book)> = OnceLock::new();
-        let (agents, book) = KNOWN.get_or_init(|| {
-            let book = Book::open(Files::default(), None).unwrap();
-            (Arc::new(Agents::builtin().unwrap()), book)
+        static KNOWN: OnceLock<(Arc<Agents>, PolicyStore)> = OnceLock::new();
+        let (agents, policy_store) = KNOWN.get_or_init(|| {
+            let policy_store = PolicyStore::open(RuleFiles::default(), None).unwrap();
+            (Arc::new(Agents::builtin().unwrap()), policy_store)
         });
         let push = Pushing { rate: 0, ..Pushing::default() };
         let settings = Settings { keeping, push, ..Settings::new(data.to_owned()) };
         let journal = Journal::simulated(&data.join("journal.db"), Arc::clone(weather) as _);
-        let (agents, book) = (Arc::clone(agents), book.afresh());
+        let (agents, store) = (Arc::clone(agents), policy_store.afresh());
         let gateway =
-            Gateway::with(settings, clock.clone(), agents, book, journal.unwrap()).unwrap();
+            Gateway::with(settings, clock.clone(), agents, store, journal.unwrap()).unwrap();
         let door = Door::web(HOST.parse().unwrap());
         let doors = router(Arc::clone(&gateway), door, CancellationToken::new());
         let key = |name| std::fs::read_to_string(gateway.keys.file(name)).unwrap().into();

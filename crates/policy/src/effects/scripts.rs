@@ -2,7 +2,7 @@
 //!
 //! Each is read just far enough to say that it is harmless. What is not plainly so has the effect unknown.
 
-use super::{Effect, Found, Kind};
+use super::{Effect, EffectKind, FoundEffects};
 use crate::shell::Simple;
 
 /// Options of `find` without a value that change nothing.
@@ -87,7 +87,7 @@ const FILES: [&str; 20] = [
 ];
 
 /// `find`: where it looks, what it deletes and writes. What it runs is a command of its own.
-pub(super) fn find(simple: &Simple, found: &mut Found<'_, '_>) {
+pub(super) fn find(simple: &Simple, found: &mut FoundEffects<'_>) {
     let mut places: Vec<String> = Vec::new();
     let mut deletes = false;
     let mut started = false;
@@ -124,7 +124,7 @@ pub(super) fn find(simple: &Simple, found: &mut Found<'_, '_>) {
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                 if let Some(file) = words.next() {
-                    found.path(Kind::Write, file);
+                    found.path(EffectKind::Write, file);
                 }
                 if text == "-fprintf" {
                     words.next();
@@ -132,7 +132,7 @@ pub(super) fn find(simple: &Simple, found: &mut Found<'_, '_>) {
             }
             "-newer" | "-anewer" | "-cnewer" | "-samefile" | "-files0-from" => {
                 if let Some(file) = words.next() {
-                    found.path(Kind::Read, file);
+                    found.path(EffectKind::Read, file);
                 }
             }
             _ if text.starts_with("-newer") => drop(words.next()),
@@ -145,15 +145,15 @@ pub(super) fn find(simple: &Simple, found: &mut Found<'_, '_>) {
         places.push(".".to_owned());
     }
     for place in places {
-        found.path_text(Kind::Read, &place);
+        found.path_text(EffectKind::Read, &place);
         if deletes {
-            found.path_text(Kind::Delete, &place);
+            found.path_text(EffectKind::Delete, &place);
         }
     }
 }
 
 /// `test` looks at files; some of its operators run what a name holds.
-pub(super) fn test(simple: &Simple, found: &mut Found<'_, '_>) {
+pub(super) fn test(simple: &Simple, found: &mut FoundEffects<'_>) {
     let double = simple.argv.first().is_some_and(|word| word.text == "[[");
     let words: Vec<&str> = simple.arguments().iter().map(|word| word.text.as_str()).collect();
     let arithmetic =
@@ -172,22 +172,22 @@ pub(super) fn test(simple: &Simple, found: &mut Found<'_, '_>) {
     let mut pairs = words.iter().zip(words.iter().skip(1));
     for (operator, file) in pairs.by_ref() {
         if FILES.contains(operator) && !matches!(*file, "]" | "]]") {
-            found.path_text(Kind::Read, file);
+            found.path_text(EffectKind::Read, file);
         }
         if matches!(*file, "-nt" | "-ot" | "-ef") {
-            found.path_text(Kind::Read, operator);
+            found.path_text(EffectKind::Read, operator);
         }
         if matches!(*operator, "-nt" | "-ot" | "-ef") {
-            found.path_text(Kind::Read, file);
+            found.path_text(EffectKind::Read, file);
         }
     }
 }
 
 /// A program of `awk` that only prints.
-pub(super) fn awk(text: &str, found: &mut Found<'_, '_>) {
+pub(super) fn awk(text: &str, found: &mut FoundEffects<'_>) {
     let runs = ["system", "getline", "|", "@", "\0", "ENVIRON", "printf >", "close", "/inet"];
     if runs.iter().any(|mark| text.contains(mark)) && !only_in_pattern(text) {
-        found.push(Effect::because(Kind::Execute, "the program of `awk` can run others"));
+        found.push(Effect::because(EffectKind::Execute, "the program of `awk` can run others"));
     }
     // `>` writes a file unless it compares.
     let mut strings = text.split('"');
@@ -195,7 +195,7 @@ pub(super) fn awk(text: &str, found: &mut Found<'_, '_>) {
     let prints_to =
         code.split([';', '{', '}', '\n']).any(|part| part.contains("print") && part.contains('>'));
     if prints_to {
-        found.push(Effect::because(Kind::Write, "the program of `awk` writes a file"));
+        found.push(Effect::because(EffectKind::Write, "the program of `awk` writes a file"));
     }
 }
 
@@ -208,7 +208,7 @@ fn only_in_pattern(text: &str) -> bool {
 }
 
 /// A script of `sed` that only prints, deletes and replaces.
-pub(super) fn sed(text: &str, found: &mut Found<'_, '_>) {
+pub(super) fn sed(text: &str, found: &mut FoundEffects<'_>) {
     if text.contains('\0') {
         return found.unknown("the script of `sed` is not known");
     }
@@ -272,7 +272,7 @@ pub(super) fn sed(text: &str, found: &mut Found<'_, '_>) {
         }
     }
     found.push(Effect::because(
-        Kind::Execute,
+        EffectKind::Execute,
         "the script of `sed` can write files or run commands",
     ));
 }
@@ -295,7 +295,7 @@ fn skip(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, mark: char) -> boo
 }
 
 /// A statement that only asks. Everything else works on the database.
-pub(super) fn sql(text: &str, found: &mut Found<'_, '_>) {
+pub(super) fn sql(text: &str, found: &mut FoundEffects<'_>) {
     let lower = text.trim_start().to_ascii_lowercase();
     let asks = [
         "select ",
@@ -347,6 +347,6 @@ pub(super) fn sql(text: &str, found: &mut Found<'_, '_>) {
     if !asks.iter().any(|start| body.starts_with(start))
         || acts.iter().any(|act| body.contains(act))
     {
-        found.push(Effect::of(Kind::Database));
+        found.push(Effect::of(EffectKind::Database));
     }
 }

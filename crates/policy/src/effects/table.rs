@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::Kind;
+use super::EffectKind;
 use crate::error::Error;
-use crate::rule::yaml;
+use crate::yaml;
 
 const SCHEMA: &str = "banister.effects/v1";
 
@@ -19,38 +19,38 @@ pub(crate) const TEXTS: [(&str, &str); 4] = [
     ("packs/effects/system.yaml", include_str!("../../packs/effects/system.yaml")),
 ];
 
-static TABLE: LazyLock<Result<Table, Error>> = LazyLock::new(Table::load);
+static TABLE: LazyLock<Result<EffectTable, Error>> = LazyLock::new(EffectTable::load);
 
 /// The table, unless it does not load.
-pub(crate) fn table() -> Result<&'static Table, Error> {
+pub(crate) fn table() -> Result<&'static EffectTable, Error> {
     TABLE.as_ref().map_err(Clone::clone)
 }
 
 /// Every program that is known.
 #[derive(Debug)]
-pub(crate) struct Table(HashMap<String, Entry>);
+pub(crate) struct EffectTable(HashMap<String, EffectEntry>);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct EffectFile {
     schema: String,
-    programs: Vec<Named>,
+    programs: Vec<NamedEntries>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Named {
+struct NamedEntries {
     names: Vec<String>,
     #[serde(flatten)]
-    draft: Draft,
+    draft: EffectDraft,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own in the table")]
-struct Draft {
+struct EffectDraft {
     #[serde(default)]
-    does: Vec<Kind>,
+    does: Vec<EffectKind>,
     #[serde(default)]
-    bare: Vec<Kind>,
+    bare: Vec<EffectKind>,
     #[serde(default)]
     operands: String,
     #[serde(default)]
@@ -58,7 +58,7 @@ struct Draft {
     #[serde(default)]
     keys: HashMap<String, String>,
     #[serde(default)]
-    under: HashMap<String, Draft>,
+    under: HashMap<String, EffectDraft>,
     #[serde(default)]
     instead: Vec<String>,
     #[serde(default)]
@@ -78,16 +78,16 @@ struct Draft {
 /// How a program's words are told apart.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own in the table")]
-pub(super) struct Entry {
+pub(super) struct EffectEntry {
     /// What it does whatever its words are.
-    pub(super) does: Vec<Kind>,
+    pub(super) does: Vec<EffectKind>,
     /// What it does without operands.
-    pub(super) bare: Vec<Kind>,
+    pub(super) bare: Vec<EffectKind>,
     /// The roles of its operands; one may repeat.
-    pub(super) operands: Vec<(Role, bool)>,
-    pub(super) options: HashMap<String, Role>,
+    pub(super) operands: Vec<(WordRole, bool)>,
+    pub(super) options: HashMap<String, WordRole>,
     /// The roles of operands such as `of=file`.
-    pub(super) keys: HashMap<String, Role>,
+    pub(super) keys: HashMap<String, WordRole>,
     pub(super) under: HashMap<String, Self>,
     /// The options that stand for the first operand, so that what follows has the next role.
     pub(super) instead: Vec<String>,
@@ -107,25 +107,25 @@ pub(super) struct Entry {
 
 /// What a word is to a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum WordRole {
     /// A value that is no path: options with it take the next word.
     Data,
     /// An option without a value.
     Flag,
     /// A path to which something happens.
-    Path(Kind),
+    Path(EffectKind),
     /// `@file` is read, whatever it is something happens.
-    File(Kind),
+    File(EffectKind),
     /// A URL that is spoken to.
-    Url(Kind),
+    Url(EffectKind),
     /// A value that makes something happen, whatever it is.
-    Does(Kind),
+    Does(EffectKind),
     /// An option without a value that makes something happen.
-    Adds(Kind),
+    Adds(EffectKind),
     /// An option without a value that makes the program write what it reads.
     InPlace,
     /// A path here or at a host.
-    Remote(Kind),
+    Remote(EffectKind),
     /// A name in a repository that may hold a path, such as `HEAD:file`.
     Reference,
     /// A filter of `jq` or `yq`.
@@ -138,10 +138,10 @@ pub(super) enum Role {
     Sql,
 }
 
-impl Role {
+impl WordRole {
     fn parse(text: &str) -> Option<Self> {
         let kind = |name: &str| {
-            serde_json::from_value::<Kind>(serde_json::Value::String(name.to_owned())).ok()
+            serde_json::from_value::<EffectKind>(serde_json::Value::String(name.to_owned())).ok()
         };
         Some(match text {
             "data" => Self::Data,
@@ -152,7 +152,7 @@ impl Role {
             "sed" => Self::Sed,
             "sql" => Self::Sql,
             "in-place" => Self::InPlace,
-            "url" => Self::Url(Kind::Network),
+            "url" => Self::Url(EffectKind::Network),
             "read" | "write" | "delete" => Self::Path(kind(text)?),
             _ => match text.split_once('-') {
                 Some(("file", rest)) => Self::File(kind(rest)?),
@@ -174,7 +174,7 @@ impl Role {
     }
 }
 
-impl Entry {
+impl EffectEntry {
     /// Whether some option makes the program do more than its operands say.
     pub(super) fn has_options_that_matter(&self) -> bool {
         self.strict || self.options.values().any(|role| role.matters())
@@ -182,16 +182,16 @@ impl Entry {
 
     /// Whether some option makes the program do more than read.
     pub(super) fn has_options_that_change(&self) -> bool {
-        let only_reads = |role: &Role| matches!(role, Role::Path(Kind::Read));
+        let only_reads = |role: &WordRole| matches!(role, WordRole::Path(EffectKind::Read));
         self.strict || self.options.values().any(|role| role.matters() && !only_reads(role))
     }
 }
 
-impl Table {
+impl EffectTable {
     fn load() -> Result<Self, Error> {
         let mut programs = HashMap::new();
         for (name, text) in TEXTS {
-            let file: File = yaml(name, text)?;
+            let file: EffectFile = yaml::parse(name, text)?;
             let invalid = |message: String| Error::embedded(name, message);
             if file.schema != SCHEMA {
                 return Err(invalid(format!("the schema is not {SCHEMA}")));
@@ -209,7 +209,7 @@ impl Table {
     }
 
     /// How a program's words are told apart, if it is known.
-    pub(super) fn get(&self, program: &str) -> Option<&Entry> {
+    pub(super) fn get(&self, program: &str) -> Option<&EffectEntry> {
         self.0.get(program)
     }
 
@@ -220,12 +220,12 @@ impl Table {
     }
 }
 
-impl Draft {
-    fn compile(&self, depth: usize) -> Result<Entry, String> {
+impl EffectDraft {
+    fn compile(&self, depth: usize) -> Result<EffectEntry, String> {
         if depth > 4 {
             return Err("subcommands nest too deep".to_owned());
         }
-        let role = |text: &str| Role::parse(text).ok_or_else(|| format!("`{text}` is no role"));
+        let role = |text: &str| WordRole::parse(text).ok_or_else(|| format!("`{text}` is no role"));
         let roles = |roles: &HashMap<String, String>| {
             let mut all = HashMap::new();
             for (names, text) in roles {
@@ -246,7 +246,7 @@ impl Draft {
                 under.insert(name.to_owned(), draft.compile(depth + 1)?);
             }
         }
-        Ok(Entry {
+        Ok(EffectEntry {
             does: self.does.clone(),
             bare: self.bare.clone(),
             operands,

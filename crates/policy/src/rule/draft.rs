@@ -4,41 +4,44 @@
 //! line and column: a rule that means less than its author thinks is worse than none.
 
 use banister_events::activity::{Decision, Risk};
-use banister_events::text::nearest;
 use regex::RegexBuilder;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_saphyr::{DuplicateKeyPolicy, Location, MergeKeyPolicy, Spanned};
+use serde_saphyr::Spanned;
 
-use super::place::{self, Place as At};
-use super::{Element, Rule, Tool};
-use crate::effects::Kind;
-use crate::error::{Error, Fault};
-use crate::layers::Layer;
-use crate::path::Pattern;
-use crate::tools::Class;
+use super::{Element, PolicyRule, Tool};
+use crate::effects::EffectKind;
+use crate::error::Error;
+use crate::layer::Layer;
+use crate::path::PathPattern;
+use crate::tools::ToolClass;
+use crate::yaml::{fault, parse, position};
 
-/// The longest rule file that is read, in bytes.
-const MAX_FILE: usize = 1024 * 1024;
 /// The most rules in a file.
 const MAX_RULES: usize = 5_000;
 const SCHEMA: &str = "banister.policy/v1";
 
+/// A rule as it was written, and in which file.
+#[derive(Debug)]
+pub(crate) struct RuleOrigin {
+    pub(crate) name: String,
+    pub(crate) draft: RuleDraft,
+}
+
 /// A rule file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct File {
+pub(crate) struct RuleDocument {
     schema: Spanned<String>,
     /// Variables that an allow rule sees past when they are set for a command.
     #[serde(default)]
     pub(crate) environment: Vec<String>,
-    pub(crate) rules: Vec<Draft>,
+    pub(crate) rules: Vec<RuleDraft>,
 }
 
 /// A rule as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Draft {
+pub(crate) struct RuleDraft {
     pub(crate) id: Spanned<String>,
     pub(crate) decision: Decision,
     /// The asks it lifts, by their full ids.
@@ -54,9 +57,9 @@ pub(crate) struct Draft {
     #[serde(default)]
     server: Vec<String>,
     #[serde(default)]
-    argv: Vec<Vec<Place>>,
+    argv: Vec<Vec<PrefixWord>>,
     #[serde(default)]
-    except: Vec<Vec<Place>>,
+    except: Vec<Vec<PrefixWord>>,
     #[serde(default)]
     exact: bool,
     only_flags: Option<Vec<String>>,
@@ -73,7 +76,7 @@ pub(crate) struct Draft {
     #[serde(default)]
     not_path: Vec<Spanned<String>>,
     #[serde(default)]
-    effect: Vec<Kind>,
+    effect: Vec<EffectKind>,
     #[serde(default)]
     host: Vec<String>,
     reason: String,
@@ -82,15 +85,15 @@ pub(crate) struct Draft {
     #[serde(default)]
     irreversible: Option<bool>,
     #[serde(default, rename = "match")]
-    pub(crate) matching: Vec<Spanned<Example>>,
+    pub(crate) matching: Vec<Spanned<RuleExample>>,
     #[serde(default, rename = "not_match")]
-    pub(crate) not_matching: Vec<Spanned<Example>>,
+    pub(crate) not_matching: Vec<Spanned<RuleExample>>,
 }
 
-/// One place in a prefix: a word, one of several words, or a pattern for the whole word.
+/// One element of a prefix: a word, one of several words, or a pattern for the whole word.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Place {
+enum PrefixWord {
     Word(String),
     Words(Vec<String>),
     Regex { regex: String },
@@ -106,7 +109,7 @@ enum Within {
 /// name; or a tool with its arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Example {
+pub(crate) enum RuleExample {
     Text(String),
     Call {
         tool: String,
@@ -117,7 +120,7 @@ pub(crate) enum Example {
     },
 }
 
-impl std::fmt::Display for Example {
+impl std::fmt::Display for RuleExample {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
@@ -128,66 +131,10 @@ impl std::fmt::Display for Example {
     }
 }
 
-/// Reads YAML the strict way.
-pub(crate) fn yaml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Error> {
-    if text.len() > MAX_FILE {
-        return Err(Error::TooLong { name: name.to_owned(), length: text.len(), limit: MAX_FILE });
-    }
-    let options = serde_saphyr::options! {
-        strict_booleans: true,
-        duplicate_keys: DuplicateKeyPolicy::Error,
-        merge_keys: MergeKeyPolicy::Error,
-        with_snippet: false,
-    };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let at = error.location().unwrap_or(Location::UNKNOWN);
-        let meant = |wrong: &str, known: &[&'static str]| {
-            nearest(wrong, known.iter().copied()).map(|name| format!("did you mean `{name}`?"))
-        };
-        let (message, remedy) = match error.without_snippet() {
-            serde_saphyr::Error::SerdeUnknownField { field, expected, .. } => {
-                (format!("unknown key `{field}`"), meant(field, expected))
-            }
-            serde_saphyr::Error::SerdeUnknownVariant { variant, expected, .. } => {
-                let known: Vec<String> = expected.iter().map(|name| format!("`{name}`")).collect();
-                let known = format!("known are {}", known.join(", "));
-                let remedy = meant(variant, expected).unwrap_or(known);
-                (format!("`{variant}` is not known here"), Some(remedy))
-            }
-            serde_saphyr::Error::SerdeMissingField { field, .. } => {
-                (format!("the key `{field}` is missing"), None)
-            }
-            serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
-                let remedy = "leave one of them out".to_owned();
-                (format!("the key `{key}` is given twice"), Some(remedy))
-            }
-            other => (other.to_string(), None),
-        };
-        fault(name, at.into(), place::rule(text, at.line()), message, remedy)
-    })
-}
-
-fn fault(
-    name: &str,
-    at: At,
-    rule: Option<String>,
-    message: impl Into<String>,
-    remedy: Option<String>,
-) -> Error {
-    Error::Invalid(Box::new(Fault {
-        name: name.to_owned(),
-        line: at.line,
-        column: at.column,
-        rule,
-        message: message.into(),
-        remedy,
-    }))
-}
-
-impl File {
+impl RuleDocument {
     /// Reads a rule file. Its rules are not yet tried.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, Error> {
-        let file: Self = yaml(name, text)?;
+        let file: Self = parse(name, text)?;
         if file.schema.value != SCHEMA {
             let message = format!("the schema `{}` is not known", file.schema.value);
             let remedy = Some(format!("write `{SCHEMA}`"));
@@ -195,7 +142,7 @@ impl File {
         }
         if file.rules.len() > MAX_RULES {
             let message = format!("there are more than {MAX_RULES} rules");
-            return Err(fault(name, place::top(text, "rules"), None, message, None));
+            return Err(fault(name, position::top(text, "rules"), None, message, None));
         }
         let mut seen = std::collections::BTreeSet::new();
         for rule in &file.rules {
@@ -213,7 +160,13 @@ impl File {
         if layer == Layer::Project && !self.environment.is_empty() {
             let message = "the rules of a project cannot let variables be set";
             let remedy = "move the list to your own rules".to_owned();
-            return Err(fault(name, place::top(text, "environment"), None, message, Some(remedy)));
+            return Err(fault(
+                name,
+                position::top(text, "environment"),
+                None,
+                message,
+                Some(remedy),
+            ));
         }
         for draft in &self.rules {
             if let Some((key, message, remedy)) = draft.overreach(layer) {
@@ -225,9 +178,9 @@ impl File {
 }
 
 /// A key, what is wrong with it, and what to do about it.
-type Problem = (&'static str, &'static str, &'static str);
+type DraftProblem = (&'static str, &'static str, &'static str);
 
-impl Draft {
+impl RuleDraft {
     fn fault(
         &self,
         name: &str,
@@ -236,7 +189,7 @@ impl Draft {
         message: impl Into<String>,
         remedy: Option<String>,
     ) -> Error {
-        let at = place::key(text, self.id.referenced.into(), key);
+        let at = position::key(text, self.id.referenced.into(), key);
         fault(name, at, Some(self.id.value.clone()), message, remedy)
     }
 
@@ -256,7 +209,7 @@ impl Draft {
     }
 
     /// What the rule says that its layer may not say.
-    fn overreach(&self, layer: Layer) -> Option<Problem> {
+    fn overreach(&self, layer: Layer) -> Option<DraftProblem> {
         match layer {
             Layer::Project if self.decision == Decision::Allow => Some((
                 "decision",
@@ -279,7 +232,12 @@ impl Draft {
     }
 
     /// Turns the draft into a rule that matches.
-    pub(crate) fn compile(&self, name: &str, text: &str, layer: Layer) -> Result<Rule, Error> {
+    pub(crate) fn compile(
+        &self,
+        name: &str,
+        text: &str,
+        layer: Layer,
+    ) -> Result<PolicyRule, Error> {
         if let Some((key, message, remedy)) = self.problem() {
             return Err(self.fault(name, text, key, message, Some(remedy.to_owned())));
         }
@@ -287,7 +245,7 @@ impl Draft {
             texts
                 .iter()
                 .map(|path| {
-                    Pattern::parse(&path.value).ok_or_else(|| {
+                    PathPattern::parse(&path.value).ok_or_else(|| {
                         let message = format!(
                             "the path `{}` must start with `./`, `~/`, `/` or `**/` and have no `..`",
                             path.value
@@ -299,14 +257,14 @@ impl Draft {
                 })
                 .collect::<Result<Vec<_>, _>>()
         };
-        let prefixes = |key: &str, prefixes: &[Vec<Place>]| {
+        let prefixes = |key: &str, prefixes: &[Vec<PrefixWord>]| {
             prefixes
                 .iter()
-                .map(|prefix| prefix.iter().map(Place::compile).collect())
+                .map(|prefix| prefix.iter().map(PrefixWord::compile).collect())
                 .collect::<Result<Vec<Vec<Element>>, String>>()
                 .map_err(|message| self.fault(name, text, key, message, None))
         };
-        Ok(Rule {
+        Ok(PolicyRule {
             id: format!("{}.{}", layer.prefix(), self.id.value),
             layer,
             decision: self.decision,
@@ -324,7 +282,7 @@ impl Draft {
                 .tool
                 .iter()
                 .map(|tool| {
-                    Class::parse(tool).map_or_else(|| Tool::Name(tool.clone()), Tool::Class)
+                    ToolClass::parse(tool).map_or_else(|| Tool::Name(tool.clone()), Tool::Class)
                 })
                 .collect(),
             agents: self.agent.clone(),
@@ -363,7 +321,7 @@ impl Draft {
             .find_map(|(key, given)| given.then_some(key))
     }
 
-    fn problem(&self) -> Option<Problem> {
+    fn problem(&self) -> Option<DraftProblem> {
         let id = &self.id.value;
         let allows = self.decision == Decision::Allow;
         let by_effect = !self.effect.is_empty() || !self.host.is_empty();
@@ -409,7 +367,7 @@ impl Draft {
                 "add `effect`, such as `effect: [network]`",
             ));
         }
-        if allows && self.effect.contains(&Kind::Unknown) {
+        if allows && self.effect.contains(&EffectKind::Unknown) {
             return Some((
                 "effect",
                 "what is not known cannot be allowed by its effect",
@@ -425,7 +383,7 @@ impl Draft {
         if !allows && !self.lifts.is_empty() {
             return Some(("lifts", "only a rule that allows lifts an ask", "leave it out"));
         }
-        let by_class = self.tool.iter().all(|tool| Class::parse(tool).is_some());
+        let by_class = self.tool.iter().all(|tool| ToolClass::parse(tool).is_some());
         let wide = self.argv.is_empty() && self.path.is_empty() && self.host.is_empty();
         if !self.lifts.is_empty() && wide && by_class && self.server.is_empty() {
             return Some((
@@ -441,7 +399,7 @@ impl Draft {
     }
 
     /// A key that would do nothing where it stands.
-    fn misplaced(&self) -> Option<Problem> {
+    fn misplaced(&self) -> Option<DraftProblem> {
         let allows = self.decision == Decision::Allow;
         let by_effect = !self.effect.is_empty() || !self.host.is_empty();
         let flags = (!self.with_flags.is_empty()).then_some("with_flags");
@@ -512,7 +470,7 @@ pub(crate) enum ExampleKind {
     Tool,
 }
 
-impl Place {
+impl PrefixWord {
     fn compile(&self) -> Result<Element, String> {
         match self {
             Self::Word(word) => Ok(Element::Words(vec![word.clone()])),

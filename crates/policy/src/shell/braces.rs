@@ -1,12 +1,12 @@
 //! Brace expansion: `a{b,c}` and `{1..3}`.
 
-use super::word::{Kind, Symbol};
+use super::word::{QuoteKind, WordSymbol};
 
 /// The most words one word becomes.
 const MAX_WORDS: usize = 256;
 
 /// Replaces braces by the words they stand for; `None` if those are too many.
-pub(super) fn expand(word: Vec<Symbol>) -> Option<Vec<Vec<Symbol>>> {
+pub(super) fn expand(word: Vec<WordSymbol>) -> Option<Vec<Vec<WordSymbol>>> {
     if !word.iter().any(|symbol| is(*symbol, '{')) {
         return Some(vec![word]);
     }
@@ -25,7 +25,7 @@ pub(super) fn expand(word: Vec<Symbol>) -> Option<Vec<Vec<Symbol>>> {
                     return None;
                 }
                 for part in parts.into_iter().rev() {
-                    let whole: Vec<Symbol> =
+                    let whole: Vec<WordSymbol> =
                         before.iter().copied().chain(part).chain(after.iter().copied()).collect();
                     waiting.push(whole);
                 }
@@ -35,14 +35,14 @@ pub(super) fn expand(word: Vec<Symbol>) -> Option<Vec<Vec<Symbol>>> {
     Some(done)
 }
 
-fn is(symbol: Symbol, c: char) -> bool {
-    symbol == Symbol::Char(c, Kind::Bare)
+fn is(symbol: WordSymbol, c: char) -> bool {
+    symbol == WordSymbol::Char(c, QuoteKind::Bare)
 }
 
 /// The first braces that stand for several words: what is before, the parts, what is after.
-type Split<'w> = (&'w [Symbol], Vec<Vec<Symbol>>, &'w [Symbol]);
+type Split<'w> = (&'w [WordSymbol], Vec<Vec<WordSymbol>>, &'w [WordSymbol]);
 
-fn first(word: &[Symbol]) -> Option<Split<'_>> {
+fn first(word: &[WordSymbol]) -> Option<Split<'_>> {
     for (open, _) in word.iter().enumerate().filter(|(_, symbol)| is(**symbol, '{')).take(64) {
         let inside = word.get(open + 1..)?;
         let mut depth = 0_usize;
@@ -81,11 +81,11 @@ fn first(word: &[Symbol]) -> Option<Split<'_>> {
     None
 }
 
-fn range(inside: &[Symbol]) -> Option<Vec<Vec<Symbol>>> {
+fn range(inside: &[WordSymbol]) -> Option<Vec<Vec<WordSymbol>>> {
     let text: Option<String> = inside
         .iter()
         .map(|symbol| match symbol {
-            Symbol::Char(c, Kind::Bare) => Some(*c),
+            WordSymbol::Char(c, QuoteKind::Bare) => Some(*c),
             _ => None,
         })
         .collect();
@@ -97,7 +97,9 @@ fn range(inside: &[Symbol]) -> Option<Vec<Vec<Symbol>>> {
     }
     let step = step.map_or(Some(1), |step| step.parse::<i64>().ok())?.unsigned_abs().max(1);
     let step = usize::try_from(step).ok()?;
-    let word = |text: String| text.chars().map(|c| Symbol::Char(c, Kind::Bare)).collect::<Vec<_>>();
+    let word = |text: String| {
+        text.chars().map(|c| WordSymbol::Char(c, QuoteKind::Bare)).collect::<Vec<_>>()
+    };
     let letter = |text: &str| {
         let mut chars = text.chars();
         let c = chars.next().filter(char::is_ascii_alphabetic)?;
@@ -105,7 +107,7 @@ fn range(inside: &[Symbol]) -> Option<Vec<Vec<Symbol>>> {
     };
     if let (Some(from), Some(to)) = (letter(from), letter(to)) {
         let (low, high) = (from.min(to), from.max(to));
-        let mut letters: Vec<Vec<Symbol>> =
+        let mut letters: Vec<Vec<WordSymbol>> =
             (low..=high).step_by(step).map(|c| word(c.to_string())).collect();
         if from > to {
             letters.reverse();
@@ -123,7 +125,7 @@ fn range(inside: &[Symbol]) -> Option<Vec<Vec<Symbol>>> {
         return Some(vec![Vec::new(); MAX_WORDS + 1]);
     }
     let (low, high) = (first.min(last), first.max(last));
-    let mut numbers: Vec<Vec<Symbol>> =
+    let mut numbers: Vec<Vec<WordSymbol>> =
         (low..=high).step_by(step).map(|number| word(format!("{number:0width$}"))).collect();
     if first > last {
         numbers.reverse();

@@ -3,15 +3,15 @@
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, NO_PAD};
 use base64::{Engine as _, alphabet};
 
-use super::walk::{Output, Reader};
-use super::{Direction, Input, Simple, Word};
+use super::walk::{PrintedText, ShellReader};
+use super::{CommandInput, Direction, Simple, Word};
 
 /// Programs that turn a text nobody can read at a glance into another.
 const DECODERS: [&str; 4] = ["base64", "gbase64", "rev", "xxd"];
 
 /// Keeps what a command prints, where that is plain.
-pub(super) fn print(simple: &Simple, name: &str, reader: &mut Reader<'_>) {
-    let Output::Text(so_far) = &reader.output else { return };
+pub(super) fn print(simple: &Simple, name: &str, reader: &mut ShellReader<'_>) {
+    let PrintedText::Text(so_far) = &reader.output else { return };
     if simple.redirects.iter().any(|file| file.direction == Direction::Write) {
         return;
     }
@@ -48,14 +48,14 @@ pub(super) fn print(simple: &Simple, name: &str, reader: &mut Reader<'_>) {
     };
     reader.decoded |= printed.is_some() && DECODERS.contains(&name);
     reader.output = match printed {
-        Some(printed) => Output::Text(format!("{so_far}{printed}")),
-        None => Output::Unknown,
+        Some(printed) => PrintedText::Text(format!("{so_far}{printed}")),
+        None => PrintedText::Unknown,
     };
 }
 
 fn input_text(simple: &Simple) -> Option<String> {
     match &simple.input {
-        Input::Text(text) if simple.redirects.is_empty() => Some(text.to_string()),
+        CommandInput::Text(text) if simple.redirects.is_empty() => Some(text.to_string()),
         _ => None,
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Function {
 
 /// What is known at one place of the text.
 #[derive(Debug, Clone)]
-pub(super) struct State {
+pub(super) struct ShellState {
     variables: Rc<BTreeMap<String, Values>>,
     pub(super) functions: Rc<BTreeMap<String, Function>>,
     /// The directories the text may be in, as paths from where it started.
@@ -36,7 +36,7 @@ pub(super) struct State {
     pub(super) strange_splitting: bool,
 }
 
-impl State {
+impl ShellState {
     pub(super) fn new() -> Self {
         Self {
             variables: Rc::default(),

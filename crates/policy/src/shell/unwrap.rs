@@ -8,11 +8,11 @@
 use std::rc::Rc;
 
 use super::state::Function;
-use super::walk::{Output, Reader};
-use super::wrappers::{Meaning, Runs, Table, Wrapper, table};
+use super::walk::{PrintedText, ShellReader};
+use super::wrappers::{Meaning, Wrapper, WrapperRuns, WrapperTable, table};
 use super::{
-    Assignment, Direction, FED_FILE, Input, MAX_DEPTH, Simple, UNKNOWN, Word, printed, program,
-    trusted_program,
+    Assignment, CommandInput, Direction, FED_FILE, MAX_DEPTH, Simple, UNKNOWN, Word, printed,
+    program, trusted_program,
 };
 
 const SHELLS: [&str; 8] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "rbash"];
@@ -26,7 +26,7 @@ const RESERVED: [&str; 22] = [
 ];
 
 /// Lists a command and everything it runs.
-pub(super) fn unwrap(simple: Simple, reader: &mut Reader<'_>) {
+pub(super) fn unwrap(simple: Simple, reader: &mut ShellReader<'_>) {
     if reader.depth > MAX_DEPTH {
         reader.note("it is nested too deep");
         return reader.list(simple);
@@ -37,7 +37,7 @@ pub(super) fn unwrap(simple: Simple, reader: &mut Reader<'_>) {
 }
 
 #[expect(clippy::too_many_lines, reason = "one arm for each kind of program")]
-fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
+fn dispatch(mut simple: Simple, reader: &mut ShellReader<'_>) {
     let Some(first) = simple.argv.first() else {
         for assignment in &simple.assignments {
             reader.set(assignment);
@@ -49,7 +49,7 @@ fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
     };
     if !first.is_known() {
         reader.note("the program's name is not known before it runs");
-        reader.output = Output::Unknown;
+        reader.output = PrintedText::Unknown;
         reader.list(simple.clone());
         if first.several {
             // It may be nothing at all, and then the next word is the program.
@@ -91,7 +91,7 @@ fn dispatch(mut simple: Simple, reader: &mut Reader<'_>) {
         reader.note(&format!("`{name}` runs text that is not read"));
         let text = joined(simple.arguments());
         reader.list(simple);
-        reader.output = Output::Unknown;
+        reader.output = PrintedText::Unknown;
         return reader.apart(&name, &text);
     }
     let builtin = word == name;
@@ -166,7 +166,7 @@ fn joined(words: &[Word]) -> String {
 }
 
 /// Runs a function or an alias.
-fn call(name: &str, function: &Function, simple: &Simple, reader: &mut Reader<'_>) {
+fn call(name: &str, function: &Function, simple: &Simple, reader: &mut ShellReader<'_>) {
     let step = format!("{} {name}", if function.alias { "alias" } else { "function" });
     around(simple, reader);
     if reader.steps.iter().filter(|known| ***known == *step).count() > 2 {
@@ -204,7 +204,7 @@ fn call(name: &str, function: &Function, simple: &Simple, reader: &mut Reader<'_
 }
 
 /// What is set or redirected for a wrapper holds for all it runs.
-fn around(simple: &Simple, reader: &mut Reader<'_>) {
+fn around(simple: &Simple, reader: &mut ShellReader<'_>) {
     if simple.assignments.is_empty() && simple.redirects.is_empty() {
         return;
     }
@@ -215,7 +215,12 @@ fn is_trusted(simple: &Simple) -> bool {
     simple.argv.first().is_some_and(|word| trusted_program(&word.text).is_some())
 }
 
-fn through(wrapper: &'static Wrapper, mut simple: Simple, name: &str, reader: &mut Reader<'_>) {
+fn through(
+    wrapper: &'static Wrapper,
+    mut simple: Simple,
+    name: &str,
+    reader: &mut ShellReader<'_>,
+) {
     let skipped = wrapper.under.len();
     let mut words: std::collections::VecDeque<Word> =
         simple.arguments().iter().skip(skipped).cloned().collect();
@@ -245,10 +250,10 @@ fn through(wrapper: &'static Wrapper, mut simple: Simple, name: &str, reader: &m
     if texts.is_empty() && argv.is_empty() {
         return reader.list(simple);
     }
-    reader.output = Output::Unknown;
+    reader.output = PrintedText::Unknown;
     let elsewhere = std::mem::replace(&mut reader.elsewhere, simple.elsewhere || wrapper.elsewhere);
     let input = std::mem::replace(&mut reader.input, simple.input.clone());
-    let as_text = wrapper.runs == Runs::Text;
+    let as_text = wrapper.runs == WrapperRuns::Text;
     if keep {
         reader.list(simple.clone());
     } else if as_text || !texts.is_empty() {
@@ -271,7 +276,7 @@ fn through(wrapper: &'static Wrapper, mut simple: Simple, name: &str, reader: &m
         let mut open_ended = simple.open_ended;
         if wrapper.appends {
             open_ended = true;
-            if let Input::Text(text) = &simple.input {
+            if let CommandInput::Text(text) = &simple.input {
                 argv.extend(text.split_whitespace().take(256).map(Word::literal));
             }
         }
@@ -281,7 +286,7 @@ fn through(wrapper: &'static Wrapper, mut simple: Simple, name: &str, reader: &m
             argv,
             redirects,
             open_ended,
-            input: if wrapper.appends { Input::Pipe } else { simple.input.clone() },
+            input: if wrapper.appends { CommandInput::Pipe } else { simple.input.clone() },
             directories: Rc::clone(&simple.directories),
             elsewhere: reader.elsewhere,
             steps: Vec::new(),
@@ -300,7 +305,7 @@ fn options(
     step: &str,
     words: &mut std::collections::VecDeque<Word>,
     texts: &mut Vec<(String, bool)>,
-    reader: &mut Reader<'_>,
+    reader: &mut ShellReader<'_>,
 ) {
     let mut operands = wrapper.operands;
     loop {
@@ -344,7 +349,7 @@ fn options(
         if words.pop_front().is_none() {
             return;
         }
-        if wrapper.runs == Runs::Text || wrapper.elsewhere {
+        if wrapper.runs == WrapperRuns::Text || wrapper.elsewhere {
             words.drain(..operands.min(words.len()));
             return;
         }
@@ -363,7 +368,7 @@ fn assignment(word: &Word) -> Option<Assignment> {
 }
 
 /// `sh -c TEXT` is the text; a shell without one reads a file or its input.
-fn shell(simple: Simple, name: &str, reader: &mut Reader<'_>) {
+fn shell(simple: Simple, name: &str, reader: &mut ShellReader<'_>) {
     let mut words = simple.arguments().iter().peekable();
     let mut from_argument = false;
     let mut from_input = false;
@@ -396,7 +401,7 @@ fn shell(simple: Simple, name: &str, reader: &mut Reader<'_>) {
     }
     let operand = words.next().cloned();
     let trusted = is_trusted(&simple);
-    reader.output = Output::Unknown;
+    reader.output = PrintedText::Unknown;
     let step = format!("{name} -c");
     match operand {
         Some(text) if from_argument => {
@@ -452,10 +457,10 @@ fn is_input(file: &str) -> bool {
 }
 
 /// A shell that reads its commands from its input.
-fn input(simple: Simple, name: &str, reader: &mut Reader<'_>) {
+fn input(simple: Simple, name: &str, reader: &mut ShellReader<'_>) {
     let from_file = simple.redirects.iter().any(|file| file.direction == Direction::Read);
     match &simple.input {
-        Input::Text(text) if !from_file => {
+        CommandInput::Text(text) if !from_file => {
             let text = Rc::clone(text);
             reader.reading.decoded |= reader.decoded;
             let elsewhere = std::mem::replace(&mut reader.elsewhere, simple.elsewhere);
@@ -464,12 +469,12 @@ fn input(simple: Simple, name: &str, reader: &mut Reader<'_>) {
             } else {
                 reader.list(simple);
             }
-            let input = std::mem::replace(&mut reader.input, Input::Pipe);
+            let input = std::mem::replace(&mut reader.input, CommandInput::Pipe);
             reader.apart(&format!("{name} from a text"), &text);
             reader.input = input;
             reader.elsewhere = elsewhere;
         }
-        Input::Pipe if !from_file => {
+        CommandInput::Pipe if !from_file => {
             reader.note("a shell runs what another command prints");
             reader.list(simple);
         }
@@ -480,9 +485,9 @@ fn input(simple: Simple, name: &str, reader: &mut Reader<'_>) {
     }
 }
 
-fn evaluate(simple: &Simple, reader: &mut Reader<'_>) {
+fn evaluate(simple: &Simple, reader: &mut ShellReader<'_>) {
     around(simple, reader);
-    reader.output = Output::Unknown;
+    reader.output = PrintedText::Unknown;
     let words = simple.arguments();
     if words.iter().any(|word| !word.is_known() || word.glob) {
         reader.note("`eval` runs a text that is not known before it runs");
@@ -491,12 +496,12 @@ fn evaluate(simple: &Simple, reader: &mut Reader<'_>) {
     reader.nested("eval", &text);
 }
 
-fn source(simple: Simple, reader: &mut Reader<'_>) {
+fn source(simple: Simple, reader: &mut ShellReader<'_>) {
     let file = simple.arguments().first().map(|word| word.text.clone()).unwrap_or_default();
-    reader.output = Output::Unknown;
+    reader.output = PrintedText::Unknown;
     match &simple.input {
         _ if file == "/dev/null" => reader.list(simple),
-        Input::Text(text) if is_input(&file) && simple.redirects.is_empty() => {
+        CommandInput::Text(text) if is_input(&file) && simple.redirects.is_empty() => {
             let text = Rc::clone(text);
             reader.reading.decoded |= reader.decoded;
             reader.nested("source", &text);
@@ -510,7 +515,7 @@ fn source(simple: Simple, reader: &mut Reader<'_>) {
 }
 
 /// `trap TEXT SIGNAL…` runs the text some time.
-fn trap(simple: Simple, reader: &mut Reader<'_>) {
+fn trap(simple: Simple, reader: &mut ShellReader<'_>) {
     around(&simple, reader);
     let Some(word) = simple.arguments().iter().find(|word| word.text != "--") else {
         return reader.list(simple);
@@ -525,7 +530,7 @@ fn trap(simple: Simple, reader: &mut Reader<'_>) {
     reader.apart("trap", &text);
 }
 
-fn alias(simple: &Simple, reader: &mut Reader<'_>) {
+fn alias(simple: &Simple, reader: &mut ShellReader<'_>) {
     for word in simple.arguments() {
         if let Some((name, body)) = word.text.split_once('=') {
             if !word.is_known() {
@@ -536,7 +541,7 @@ fn alias(simple: &Simple, reader: &mut Reader<'_>) {
     }
 }
 
-fn change_directory(simple: &Simple, reader: &mut Reader<'_>) {
+fn change_directory(simple: &Simple, reader: &mut ShellReader<'_>) {
     let unknown = UNKNOWN.to_string();
     let target =
         simple.arguments().iter().find(|word| word.text == "-" || !word.text.starts_with('-'));
@@ -555,7 +560,7 @@ fn change_directory(simple: &Simple, reader: &mut Reader<'_>) {
 }
 
 /// Whether `set` only changes how a script fails or shows itself.
-fn set_options(simple: &Simple, reader: &mut Reader<'_>) -> bool {
+fn set_options(simple: &Simple, reader: &mut ShellReader<'_>) -> bool {
     let mut words = simple.arguments().iter();
     if simple.argv.len() < 2 {
         return false;
@@ -579,7 +584,7 @@ fn set_options(simple: &Simple, reader: &mut Reader<'_>) -> bool {
 }
 
 /// Forgets the variables that a builtin names.
-fn forget(simple: &Simple, reader: &mut Reader<'_>) {
+fn forget(simple: &Simple, reader: &mut ShellReader<'_>) {
     for word in simple.arguments() {
         let name = word.text.split(['=', '[', '+', '-']).next().unwrap_or_default();
         if name.contains(UNKNOWN) {
@@ -592,7 +597,7 @@ fn forget(simple: &Simple, reader: &mut Reader<'_>) {
 }
 
 /// `find` stays listed; what `-exec` and its kin run follows it.
-fn find(simple: Simple, reader: &mut Reader<'_>) {
+fn find(simple: Simple, reader: &mut ShellReader<'_>) {
     let mut inner = Vec::new();
     let mut words = simple.arguments().iter();
     while let Some(word) = words.next() {
@@ -605,7 +610,7 @@ fn find(simple: Simple, reader: &mut Reader<'_>) {
             inner.push((word.text.clone(), argv));
         }
     }
-    reader.output = Output::Unknown;
+    reader.output = PrintedText::Unknown;
     let outer = Simple {
         argv: Vec::new(),
         redirects: Vec::new(),
@@ -621,7 +626,7 @@ fn find(simple: Simple, reader: &mut Reader<'_>) {
 }
 
 /// `fd -x` and `-X` run what follows.
-fn fd(simple: Simple, reader: &mut Reader<'_>) {
+fn fd(simple: Simple, reader: &mut ShellReader<'_>) {
     let at = simple
         .argv
         .iter()
@@ -633,7 +638,7 @@ fn fd(simple: Simple, reader: &mut Reader<'_>) {
         .take_while(|word| word.text != ";")
         .cloned()
         .collect();
-    reader.output = Output::Unknown;
+    reader.output = PrintedText::Unknown;
     let outer = Simple {
         argv,
         redirects: Vec::new(),
@@ -650,7 +655,12 @@ fn fd(simple: Simple, reader: &mut Reader<'_>) {
 }
 
 /// Reads what an option of a program runs. The program itself is listed whatever is found.
-fn embedded(table: &'static Table, simple: &Simple, name: &str, reader: &mut Reader<'_>) {
+fn embedded(
+    table: &'static WrapperTable,
+    simple: &Simple,
+    name: &str,
+    reader: &mut ShellReader<'_>,
+) {
     for embedded in table.embedded(name) {
         let mut words = simple.arguments().iter().peekable();
         while let Some(word) = words.next() {

@@ -11,11 +11,11 @@ use std::rc::Rc;
 use tree_sitter::Node;
 
 use super::nodes::{assigned, is_statement, moves};
-use super::state::{Function, MAX_VALUES, State, Values};
+use super::state::{Function, MAX_VALUES, ShellState, Values};
 use super::word::{Choices, DISAGREE, Scanner};
 use super::{
-    Assignment, Facts, HIDDEN, Input, MAX_DEPTH, MAX_TEXT, MAX_TEXTS, Reading, Simple, UNKNOWN,
-    hides, tree, unwrap,
+    Assignment, CommandInput, HIDDEN, MAX_DEPTH, MAX_TEXT, MAX_TEXTS, ShellFacts, ShellReading,
+    Simple, UNKNOWN, hides, tree, unwrap,
 };
 
 /// How deep statements nest in one text.
@@ -26,17 +26,17 @@ const MAX_WAYS: usize = 64;
 const MAX_LOOP: usize = 64;
 
 /// Reads texts into one reading.
-pub(super) struct Reader<'f> {
-    facts: &'f Facts<'f>,
-    pub(super) reading: Reading,
-    pub(super) state: State,
+pub(super) struct ShellReader<'f> {
+    facts: &'f ShellFacts<'f>,
+    pub(super) reading: ShellReading,
+    pub(super) state: ShellState,
     pub(super) steps: Vec<Rc<str>>,
     pub(super) depth: usize,
     /// What commands get at their standard input.
-    pub(super) input: Input,
+    pub(super) input: CommandInput,
     pub(super) elsewhere: bool,
     /// What the commands of this stage print, as far as it is known.
-    pub(super) output: Output,
+    pub(super) output: PrintedText,
     /// Whether something was decoded.
     pub(super) decoded: bool,
     /// Whether what is walked may not run at all.
@@ -48,22 +48,22 @@ pub(super) struct Reader<'f> {
 
 /// What commands print.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Output {
+pub(super) enum PrintedText {
     Text(String),
     Unknown,
 }
 
-impl<'f> Reader<'f> {
-    pub(super) fn new(facts: &'f Facts<'f>) -> Self {
+impl<'f> ShellReader<'f> {
+    pub(super) fn new(facts: &'f ShellFacts<'f>) -> Self {
         Self {
             facts,
-            reading: Reading::default(),
-            state: State::new(),
+            reading: ShellReading::default(),
+            state: ShellState::new(),
             steps: Vec::new(),
             depth: 0,
-            input: Input::Inherited,
+            input: CommandInput::Inherited,
             elsewhere: false,
-            output: Output::Text(String::new()),
+            output: PrintedText::Text(String::new()),
             decoded: false,
             conditional: 0,
             chained: false,
@@ -97,7 +97,7 @@ impl<'f> Reader<'f> {
         if let Some(reason) = tree::unaccounted(&tree, text) {
             self.note(reason);
         }
-        Walk { text, reader: self, nesting: 0, pending: Vec::new(), dash: false }
+        TreeWalk { text, reader: self, nesting: 0, pending: Vec::new(), dash: false }
             .sequence(tree.root_node());
     }
 
@@ -121,7 +121,7 @@ impl<'f> Reader<'f> {
     pub(super) fn take(&mut self, mut simple: Simple) {
         simple.directories = Rc::clone(&self.state.directories);
         simple.elsewhere |= self.elsewhere;
-        if simple.input == Input::Inherited {
+        if simple.input == CommandInput::Inherited {
             simple.input = self.input.clone();
         }
         unwrap::unwrap(simple, self);
@@ -141,7 +141,7 @@ impl<'f> Reader<'f> {
         }
     }
 
-    pub(super) fn join(&mut self, other: &State) {
+    pub(super) fn join(&mut self, other: &ShellState) {
         if !self.state.join(other) {
             self.note("it has too many ways to run");
         }
@@ -154,7 +154,7 @@ impl<'f> Reader<'f> {
     }
 
     /// The whole reading. What is defined and never called may still be called from elsewhere.
-    pub(super) fn finish(mut self) -> Reading {
+    pub(super) fn finish(mut self) -> ShellReading {
         let functions = Rc::clone(&self.state.functions);
         for (name, function) in functions.iter().filter(|(_, function)| !function.called) {
             self.apart(&format!("function {name}"), &function.body);
@@ -164,9 +164,9 @@ impl<'f> Reader<'f> {
 }
 
 /// A walk through one text.
-struct Walk<'r, 'f, 't> {
+struct TreeWalk<'r, 'f, 't> {
     text: &'t str,
-    reader: &'r mut Reader<'f>,
+    reader: &'r mut ShellReader<'f>,
     nesting: usize,
     /// Redirections that the grammar has at a list or pipeline, and the shell at its last command.
     pending: Vec<Node<'t>>,
@@ -174,7 +174,7 @@ struct Walk<'r, 'f, 't> {
     dash: bool,
 }
 
-impl<'t> Walk<'_, '_, 't> {
+impl<'t> TreeWalk<'_, '_, 't> {
     fn slice(&self, node: Node<'t>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
@@ -333,7 +333,7 @@ impl<'t> Walk<'_, '_, 't> {
     }
 
     /// The stages of a pipeline; `first` is what feeds it if that stands elsewhere.
-    fn pipeline(&mut self, node: Node<'t>, first: Option<Input>) {
+    fn pipeline(&mut self, node: Node<'t>, first: Option<CommandInput>) {
         let stages: Vec<Node<'t>> =
             Self::children(node).into_iter().filter(|child| is_statement(*child)).collect();
         let outer = self.reader.input.clone();
@@ -347,17 +347,17 @@ impl<'t> Walk<'_, '_, 't> {
             if at + 1 == stages.len() {
                 self.pending.clone_from(&pending);
             }
-            self.reader.output = Output::Text(String::new());
+            self.reader.output = PrintedText::Text(String::new());
             self.reader.state = before.clone();
             self.statement(*stage);
             let fed = match &self.reader.output {
-                Output::Text(text) => Input::Text(text.as_str().into()),
-                Output::Unknown => Input::Pipe,
+                PrintedText::Text(text) => CommandInput::Text(text.as_str().into()),
+                PrintedText::Unknown => CommandInput::Pipe,
             };
             self.reader.input = fed;
         }
         self.reader.steps.pop();
-        self.reader.output = Output::Unknown;
+        self.reader.output = PrintedText::Unknown;
         self.reader.input = outer;
         // Some shells run the last stage themselves.
         self.reader.join(&before);
@@ -508,7 +508,7 @@ impl<'t> Walk<'_, '_, 't> {
     }
 }
 
-impl Reader<'_> {
+impl ShellReader<'_> {
     /// Remembers what a variable is set to.
     pub(super) fn set(&mut self, assignment: &Assignment) {
         let value = &assignment.value;

@@ -7,12 +7,12 @@ use std::rc::Rc;
 
 use tree_sitter::Node;
 
-use super::state::{State, Values, descend};
-use super::{Facts, UNKNOWN, Word, braces};
+use super::state::{ShellState, Values, descend};
+use super::{ShellFacts, UNKNOWN, Word, braces};
 
 /// How a character came into a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum QuoteKind {
     /// As it stands.
     Bare,
     /// As the value of a variable without quotes: it is split, and its wildcards count.
@@ -23,10 +23,10 @@ pub(super) enum Kind {
 
 /// A part of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Symbol {
-    Char(char, Kind),
+pub(super) enum WordSymbol {
+    Char(char, QuoteKind),
     /// Something that is not known; without quotes it may be several words or none.
-    Unknown(Kind),
+    Unknown(QuoteKind),
     /// Quotes around nothing: the word is there even if it is empty.
     Present,
     /// The end of a word inside an expansion, as in `"$@"`.
@@ -70,8 +70,8 @@ impl Choices {
 /// Reads words of one text.
 pub(super) struct Scanner<'a, 't> {
     pub(super) text: &'t str,
-    pub(super) facts: &'a Facts<'a>,
-    pub(super) state: &'a State,
+    pub(super) facts: &'a ShellFacts<'a>,
+    pub(super) state: &'a ShellState,
     pub(super) choices: &'a mut Choices,
     /// Why a word could not be read.
     pub(super) notes: &'a mut Vec<&'static str>,
@@ -79,7 +79,7 @@ pub(super) struct Scanner<'a, 't> {
 
 /// The mode of a place in a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum ScanMode {
     Plain,
     Double,
     /// The body of a here-document.
@@ -94,7 +94,7 @@ impl<'t> Scanner<'_, 't> {
 
     /// Reads nodes that stand without a gap as the words they become together.
     pub(super) fn joined(&mut self, nodes: &[Node<'t>], into: &mut Vec<Word>) {
-        let symbols = self.symbols(nodes, Mode::Plain);
+        let symbols = self.symbols(nodes, ScanMode::Plain);
         if let Some(words) = braces::expand(symbols) {
             for word in &words {
                 split(word, into);
@@ -107,16 +107,16 @@ impl<'t> Scanner<'_, 't> {
 
     /// Reads a node as one value, as in an assignment: nothing is split.
     pub(super) fn value(&mut self, node: Node<'t>) -> Word {
-        join(&self.symbols(&[node], Mode::Plain))
+        join(&self.symbols(&[node], ScanMode::Plain))
     }
 
     /// Reads the body of a here-document.
     pub(super) fn document(&mut self, node: Node<'t>) -> Word {
-        join(&self.symbols(&[node], Mode::Document))
+        join(&self.symbols(&[node], ScanMode::Document))
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm for each character that means something")]
-    fn symbols(&mut self, nodes: &[Node<'t>], mode: Mode) -> Vec<Symbol> {
+    fn symbols(&mut self, nodes: &[Node<'t>], mode: ScanMode) -> Vec<WordSymbol> {
         let mut out = Vec::new();
         let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return out };
         let range = first.start_byte()..last.end_byte();
@@ -125,14 +125,15 @@ impl<'t> Scanner<'_, 't> {
         spans.sort_by_key(|(start, ..)| *start);
         let mut spans = spans.into_iter().peekable();
         let (mut at, end) = (range.start, range.end);
-        if mode == Mode::Plain && !starts_word(self.text, at) {
+        if mode == ScanMode::Plain && !starts_word(self.text, at) {
             self.notes.push(DISAGREE);
         }
         let mut mode = mode;
         let mut seen = false;
         while at < end {
             if let Some((_, stop, node)) = spans.next_if(|(start, ..)| *start <= at) {
-                let kind = if mode == Mode::Plain { Kind::Expanded } else { Kind::Quoted };
+                let kind =
+                    if mode == ScanMode::Plain { QuoteKind::Expanded } else { QuoteKind::Quoted };
                 self.expansion(node, kind, &mut out);
                 seen = true;
                 at = stop.max(at + 1);
@@ -145,47 +146,47 @@ impl<'t> Scanner<'_, 't> {
             match (mode, c) {
                 (_, '\\') => {
                     let escapes = match mode {
-                        Mode::Plain => true,
-                        Mode::Double => matches!(next, Some('$' | '`' | '"' | '\\' | '\n')),
-                        Mode::Document => matches!(next, Some('$' | '`' | '\\' | '\n')),
+                        ScanMode::Plain => true,
+                        ScanMode::Double => matches!(next, Some('$' | '`' | '"' | '\\' | '\n')),
+                        ScanMode::Document => matches!(next, Some('$' | '`' | '\\' | '\n')),
                     };
                     match next {
                         Some('\n') => length += 1,
                         Some(next) if escapes => {
-                            out.push(Symbol::Char(next, Kind::Quoted));
+                            out.push(WordSymbol::Char(next, QuoteKind::Quoted));
                             length += next.len_utf8();
                         }
-                        Some(_) => out.push(Symbol::Char('\\', Kind::Quoted)),
+                        Some(_) => out.push(WordSymbol::Char('\\', QuoteKind::Quoted)),
                         None => {
                             self.notes.push("it ends in a backslash");
-                            out.push(Symbol::Char('\\', Kind::Quoted));
+                            out.push(WordSymbol::Char('\\', QuoteKind::Quoted));
                         }
                     }
                 }
-                (Mode::Plain, '\'') => {
+                (ScanMode::Plain, '\'') => {
                     let inside = rest.get(1..).unwrap_or_default();
                     let stop = inside.find('\'').unwrap_or_else(|| {
                         self.notes.push(UNCLOSED);
                         inside.len()
                     });
-                    out.push(Symbol::Present);
+                    out.push(WordSymbol::Present);
                     let inside = inside.get(..stop).unwrap_or_default();
-                    out.extend(inside.chars().map(|c| Symbol::Char(c, Kind::Quoted)));
+                    out.extend(inside.chars().map(|c| WordSymbol::Char(c, QuoteKind::Quoted)));
                     length = stop + 2;
                 }
-                (Mode::Plain, '$') if next == Some('\'') => {
-                    out.push(Symbol::Present);
+                (ScanMode::Plain, '$') if next == Some('\'') => {
+                    out.push(WordSymbol::Present);
                     length = 2 + self.ansi(rest.get(2..).unwrap_or_default(), &mut out);
                 }
-                (Mode::Plain, '$') if next == Some('"') => {}
-                (Mode::Plain, '"') => {
-                    out.push(Symbol::Present);
-                    mode = Mode::Double;
+                (ScanMode::Plain, '$') if next == Some('"') => {}
+                (ScanMode::Plain, '"') => {
+                    out.push(WordSymbol::Present);
+                    mode = ScanMode::Double;
                 }
-                (Mode::Double, '"') => mode = Mode::Plain,
+                (ScanMode::Double, '"') => mode = ScanMode::Plain,
                 (_, '`') => {
                     self.notes.push(DISAGREE);
-                    out.push(Symbol::Unknown(Kind::Expanded));
+                    out.push(WordSymbol::Unknown(QuoteKind::Expanded));
                 }
                 (_, '$') => {
                     let expands =
@@ -196,7 +197,11 @@ impl<'t> Scanner<'_, 't> {
                         .unwrap_or(name.len());
                     if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
                         // The grammar overlooks some that follow another.
-                        let kind = if mode == Mode::Plain { Kind::Expanded } else { Kind::Quoted };
+                        let kind = if mode == ScanMode::Plain {
+                            QuoteKind::Expanded
+                        } else {
+                            QuoteKind::Quoted
+                        };
                         self.parameter(
                             name.get(..name_end).unwrap_or_default(),
                             "",
@@ -206,49 +211,50 @@ impl<'t> Scanner<'_, 't> {
                         length += name_end;
                     } else if expands {
                         self.notes.push(DISAGREE);
-                        out.push(Symbol::Unknown(Kind::Expanded));
+                        out.push(WordSymbol::Unknown(QuoteKind::Expanded));
                     } else {
-                        out.push(Symbol::Char('$', Kind::Quoted));
+                        out.push(WordSymbol::Char('$', QuoteKind::Quoted));
                     }
                 }
-                (Mode::Plain, '|' | '&' | ';' | '(' | ')' | '<' | '>' | ' ' | '\t' | '\n') => {
+                (ScanMode::Plain, '|' | '&' | ';' | '(' | ')' | '<' | '>' | ' ' | '\t' | '\n') => {
                     self.notes.push(DISAGREE);
                 }
-                (Mode::Plain | Mode::Double, '!') => {
+                (ScanMode::Plain | ScanMode::Double, '!') => {
                     let plain = match mode {
-                        Mode::Double => matches!(next, Some('=' | '"')),
+                        ScanMode::Double => matches!(next, Some('=' | '"')),
                         _ => next == Some('='),
                     };
                     if next.is_some_and(|c| !c.is_whitespace()) && !plain {
                         self.notes.push("it repeats an earlier command by `!`");
                     }
-                    let kind = if mode == Mode::Plain { Kind::Bare } else { Kind::Quoted };
-                    out.push(Symbol::Char('!', kind));
+                    let kind =
+                        if mode == ScanMode::Plain { QuoteKind::Bare } else { QuoteKind::Quoted };
+                    out.push(WordSymbol::Char('!', kind));
                 }
-                (Mode::Plain, c) => {
+                (ScanMode::Plain, c) => {
                     if c == '=' && !seen && next.is_some_and(char::is_alphanumeric) {
                         self.notes.push("a word starts with `=`");
                     }
                     if c.is_whitespace() {
                         self.notes.push("it has white space that a shell does not split at");
                     }
-                    out.push(Symbol::Char(c, Kind::Bare));
+                    out.push(WordSymbol::Char(c, QuoteKind::Bare));
                 }
-                (_, c) => out.push(Symbol::Char(c, Kind::Quoted)),
+                (_, c) => out.push(WordSymbol::Char(c, QuoteKind::Quoted)),
             }
             seen = true;
             at += length;
         }
-        if mode == Mode::Double {
+        if mode == ScanMode::Double {
             self.notes.push(UNCLOSED);
         }
-        if at > end || (mode == Mode::Plain && !ends_word(self.text, end)) {
+        if at > end || (mode == ScanMode::Plain && !ends_word(self.text, end)) {
             self.notes.push(DISAGREE);
         }
         out
     }
 
-    fn expansion(&mut self, node: Node<'t>, kind: Kind, out: &mut Vec<Symbol>) {
+    fn expansion(&mut self, node: Node<'t>, kind: QuoteKind, out: &mut Vec<WordSymbol>) {
         let text = self.text.get(node.byte_range()).unwrap_or_default().trim_start();
         match node.kind() {
             "simple_expansion" => {
@@ -268,51 +274,57 @@ impl<'t> Scanner<'_, 't> {
                 let (name, operation) = inside.split_at_checked(end).unwrap_or_default();
                 self.parameter(name, operation, kind, out);
             }
-            "process_substitution" => push(super::FED_FILE, Kind::Quoted, out),
+            "process_substitution" => push(super::FED_FILE, QuoteKind::Quoted, out),
             "command_substitution" if is_pwd(text) => self.parameter("PWD", "", kind, out),
-            _ => out.push(Symbol::Unknown(kind)),
+            _ => out.push(WordSymbol::Unknown(kind)),
         }
     }
 
-    fn parameter(&mut self, name: &str, operation: &str, kind: Kind, out: &mut Vec<Symbol>) {
+    fn parameter(
+        &mut self,
+        name: &str,
+        operation: &str,
+        kind: QuoteKind,
+        out: &mut Vec<WordSymbol>,
+    ) {
         if matches!(name, "@" | "*") && operation.is_empty() {
             return self.all_positional(kind, out);
         }
         let value = self.lookup(name, kind, out.is_empty());
         let Some(value) = self.operate(name, operation, value) else {
-            return out.push(Symbol::Unknown(kind));
+            return out.push(WordSymbol::Unknown(kind));
         };
-        if kind == Kind::Expanded && self.state.strange_splitting && name != "HOME" {
-            return out.push(Symbol::Unknown(kind));
+        if kind == QuoteKind::Expanded && self.state.strange_splitting && name != "HOME" {
+            return out.push(WordSymbol::Unknown(kind));
         }
-        if kind == Kind::Quoted {
-            out.push(Symbol::Present);
+        if kind == QuoteKind::Quoted {
+            out.push(WordSymbol::Present);
         }
         push(&value, kind, out);
     }
 
-    fn all_positional(&mut self, kind: Kind, out: &mut Vec<Symbol>) {
+    fn all_positional(&mut self, kind: QuoteKind, out: &mut Vec<WordSymbol>) {
         let Some(words) = self.state.positional.clone() else {
-            return out.push(Symbol::Unknown(Kind::Expanded));
+            return out.push(WordSymbol::Unknown(QuoteKind::Expanded));
         };
         for (at, word) in words.iter().enumerate() {
             if at > 0 {
-                out.push(Symbol::Break);
+                out.push(WordSymbol::Break);
             }
             match word {
                 Some(word) => {
-                    if kind == Kind::Quoted {
-                        out.push(Symbol::Present);
+                    if kind == QuoteKind::Quoted {
+                        out.push(WordSymbol::Present);
                     }
                     push(word, kind, out);
                 }
-                None => out.push(Symbol::Unknown(kind)),
+                None => out.push(WordSymbol::Unknown(kind)),
             }
         }
     }
 
     /// The value of a variable, as far as it is known.
-    fn lookup(&mut self, name: &str, _kind: Kind, first: bool) -> Option<Rc<str>> {
+    fn lookup(&mut self, name: &str, _kind: QuoteKind, first: bool) -> Option<Rc<str>> {
         if let Some(values) = self.state.get(name) {
             let values = values.clone();
             return self.choices.pick(name, &values);
@@ -383,8 +395,8 @@ impl<'t> Scanner<'_, 't> {
     }
 
     /// Reads the inside of `$'…'`; how many bytes it takes with its closing quote.
-    fn ansi(&mut self, inside: &str, out: &mut Vec<Symbol>) -> usize {
-        let mut put = |c: char| out.push(Symbol::Char(c, Kind::Quoted));
+    fn ansi(&mut self, inside: &str, out: &mut Vec<WordSymbol>) -> usize {
+        let mut put = |c: char| out.push(WordSymbol::Char(c, QuoteKind::Quoted));
         let mut bytes: Vec<u8> = Vec::new();
         let mut chars = inside.char_indices().peekable();
         let flush = |bytes: &mut Vec<u8>, put: &mut dyn FnMut(char)| {
@@ -471,10 +483,10 @@ fn is_pwd(text: &str) -> bool {
     matches!(text, "$(pwd)" | "`pwd`")
 }
 
-fn push(value: &str, kind: Kind, out: &mut Vec<Symbol>) {
+fn push(value: &str, kind: QuoteKind, out: &mut Vec<WordSymbol>) {
     out.extend(value.chars().map(|c| match c {
-        UNKNOWN => Symbol::Unknown(kind),
-        c => Symbol::Char(c, kind),
+        UNKNOWN => WordSymbol::Unknown(kind),
+        c => WordSymbol::Char(c, kind),
     }));
 }
 
@@ -527,28 +539,28 @@ fn is_blank(c: char) -> bool {
 }
 
 /// Splits what variables brought in, and makes words.
-fn split(symbols: &[Symbol], into: &mut Vec<Word>) {
+fn split(symbols: &[WordSymbol], into: &mut Vec<Word>) {
     let mut word = Word::default();
     let mut there = false;
     for symbol in symbols {
         match *symbol {
-            Symbol::Char(' ' | '\t' | '\n', Kind::Expanded) | Symbol::Break => {
+            WordSymbol::Char(' ' | '\t' | '\n', QuoteKind::Expanded) | WordSymbol::Break => {
                 if there {
                     into.push(finish(std::mem::take(&mut word)));
                 }
                 there = false;
             }
-            Symbol::Char(c, kind) => {
-                word.glob |= kind != Kind::Quoted && matches!(c, '*' | '?' | '[');
+            WordSymbol::Char(c, kind) => {
+                word.glob |= kind != QuoteKind::Quoted && matches!(c, '*' | '?' | '[');
                 word.text.push(c);
                 there = true;
             }
-            Symbol::Unknown(kind) => {
-                word.several |= kind == Kind::Expanded;
+            WordSymbol::Unknown(kind) => {
+                word.several |= kind == QuoteKind::Expanded;
                 word.text.push(UNKNOWN);
                 there = true;
             }
-            Symbol::Present => there = true,
+            WordSymbol::Present => there = true,
         }
     }
     if there {
@@ -560,14 +572,14 @@ fn finish(word: Word) -> Word {
     Word { glob: word.glob && word.text != "[", ..word }
 }
 
-fn join(symbols: &[Symbol]) -> Word {
+fn join(symbols: &[WordSymbol]) -> Word {
     let mut word = Word::default();
     for symbol in symbols {
         match symbol {
-            Symbol::Char(c, _) => word.text.push(*c),
-            Symbol::Unknown(_) => word.text.push(UNKNOWN),
-            Symbol::Break => word.text.push(' '),
-            Symbol::Present => {}
+            WordSymbol::Char(c, _) => word.text.push(*c),
+            WordSymbol::Unknown(_) => word.text.push(UNKNOWN),
+            WordSymbol::Break => word.text.push(' '),
+            WordSymbol::Present => {}
         }
     }
     word

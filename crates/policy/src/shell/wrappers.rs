@@ -6,23 +6,23 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::rule::yaml;
+use crate::yaml;
 
 /// The embedded table.
 pub(crate) const TEXT: &str = include_str!("../../packs/wrappers.yaml");
 const NAME: &str = "packs/wrappers.yaml";
 const SCHEMA: &str = "banister.wrappers/v1";
 
-static TABLE: LazyLock<Result<Table, Error>> = LazyLock::new(Table::load);
+static TABLE: LazyLock<Result<WrapperTable, Error>> = LazyLock::new(WrapperTable::load);
 
 /// The table, unless it does not load.
-pub(crate) fn table() -> Result<&'static Table, Error> {
+pub(crate) fn table() -> Result<&'static WrapperTable, Error> {
     TABLE.as_ref().map_err(Clone::clone)
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct WrapperFile {
     schema: String,
     wrappers: Vec<Wrapper>,
     embedded: Vec<Embedded>,
@@ -31,7 +31,7 @@ struct File {
 
 /// The wrappers, by name.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct WrapperTable {
     wrappers: Vec<Wrapper>,
     embedded: Vec<Embedded>,
     influential: Vec<String>,
@@ -58,7 +58,7 @@ pub(crate) struct Wrapper {
     #[serde(default)]
     pub(super) operands: usize,
     #[serde(default)]
-    pub(super) runs: Runs,
+    pub(super) runs: WrapperRuns,
     #[serde(default)]
     texts: Vec<String>,
     #[serde(default)]
@@ -76,7 +76,7 @@ pub(crate) struct Wrapper {
 /// What the words behind a wrapper are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Runs {
+pub(super) enum WrapperRuns {
     /// A program with its arguments.
     #[default]
     Words,
@@ -105,9 +105,9 @@ pub(super) enum Meaning<'w> {
     Unknown,
 }
 
-impl Table {
+impl WrapperTable {
     fn load() -> Result<Self, Error> {
-        let file: File = yaml(NAME, TEXT)?;
+        let file: WrapperFile = yaml::parse(NAME, TEXT)?;
         if file.schema != SCHEMA {
             return Err(Error::embedded(NAME, format!("the schema is not {SCHEMA}")));
         }
@@ -155,7 +155,7 @@ impl Table {
     /// Whether programs may look at a variable that the shell has only set.
     pub(crate) fn is_influential(&self, variable: &str) -> bool {
         self.influential.iter().any(|pattern| {
-            crate::path::covers(pattern, variable) && {
+            crate::wildcard::covers(pattern, variable) && {
                 // Case counts here, unlike in names of files.
                 let plain: String = pattern.chars().filter(|c| !"*?".contains(*c)).collect();
                 variable.contains(&plain)

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use banister_events::activity::{ActionKind, Decision, Gate};
-use banister_policy::{Request, Rules, evaluate};
+use banister_policy::{ActionRequest, Rules, evaluate};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -86,15 +86,14 @@ fn groups(path: &str) -> Vec<Group> {
 fn decide(rules: &Rules, case: &Full) -> Gate {
     let action = action(ActionKind::Tool, "Bash", json!({ "command": case.command }));
     let links: Vec<(PathBuf, PathBuf)> = case.context.links.clone().into_iter().collect();
-    let scene = Request::example(&action);
+    let scene = ActionRequest::example(&action);
     // The project stays what it is, wherever in it or outside of it the agent is.
-    let request = Request {
+    let request = ActionRequest {
         cwd: case.context.cwd.as_deref().or(scene.cwd),
         project: scene.cwd,
-        links: &links,
         ..scene
     };
-    evaluate(rules, &request)
+    evaluate(rules, &rules.read(&request).with_links(&links))
 }
 
 /// Every file, with its cases and what their group says about them.

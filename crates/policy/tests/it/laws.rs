@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use banister_events::activity::{Decision, Gate};
-use banister_policy::{Request, Rules, evaluate, explain, shell as reading};
+use banister_policy::{ActionRequest, Rules, evaluate, explain, shell as reading};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -115,7 +115,8 @@ proptest! {
     #[test]
     fn no_surroundings_panic(cwd in any::<Option<String>>(), home in any::<Option<String>>(), text in shelly()) {
         let action = action(banister_events::activity::ActionKind::Tool, "Bash", json!({ "command": text }));
-        evaluate(&RULES, &Request { agent: "", action: &action, cwd: cwd.as_deref(), project: None, home: home.as_deref(), own: &[], links: &[] });
+        let request = ActionRequest { agent: "", action: &action, cwd: cwd.as_deref(), project: None, home: home.as_deref(), own: &[] };
+        evaluate(&RULES, &RULES.read(&request));
     }
 
     #[test]
@@ -148,8 +149,9 @@ proptest! {
     #[test]
     fn an_explanation_says_what_the_verdict_says(text in shelly()) {
         let action = action(banister_events::activity::ActionKind::Tool, "Bash", json!({ "command": text }));
-        let request = Request { agent: "claude", action: &action, cwd: Some("/home/me/project"), project: None, home: Some("/home/me"), own: &[], links: &[] };
-        let (gate, told) = (evaluate(&RULES, &request), explain(&RULES, &request));
+        let request = ActionRequest { agent: "claude", action: &action, cwd: Some("/home/me/project"), project: None, home: Some("/home/me"), own: &[] };
+        let subject = RULES.read(&request);
+        let (gate, told) = (evaluate(&RULES, &subject), explain(&RULES, &subject));
         prop_assert_eq!((gate.decision, &gate.rule, &gate.opaque), (told.verdict, &told.rule, &told.opaque));
         serde_json::to_string(&told).unwrap();
     }
@@ -214,15 +216,14 @@ fn a_directory_that_is_no_project_is_asked_about() {
         json!({ "command": "cat notes" }),
     );
     for cwd in [Some("/home/me"), Some("/"), Some("/home"), Some("relative"), None] {
-        let request = Request {
+        let request = ActionRequest {
             agent: "claude",
             action: &action,
             cwd,
             project: None,
             home: Some("/home/me"),
             own: &[],
-            links: &[],
         };
-        assert_eq!(evaluate(&RULES, &request).decision, Decision::Ask, "{cwd:?}");
+        assert_eq!(evaluate(&RULES, &RULES.read(&request)).decision, Decision::Ask, "{cwd:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Whose rule counts where several speak.
 
 use banister_events::activity::Decision;
-use banister_policy::{Error, Layers, Pack, Rules, Source};
+use banister_policy::{Error, Layers, Pack, RuleSource, Rules};
 
 use super::shell;
 
@@ -15,7 +15,7 @@ fn load(files: &[(&str, String)]) -> Result<Rules, Error> {
         .collect();
     let mut layers = Layers::default();
     for ((layer, _), text) in files.iter().zip(&texts) {
-        let source = Some(Source { name: layer, text });
+        let source = Some(RuleSource { name: layer, text });
         match *layer {
             "org" => layers.org = source,
             "user" => layers.user = source,
@@ -90,7 +90,7 @@ fn a_project_only_tightens() {
         "project:3:32: rule `make`: the rules of a project can only ask and deny; move what it allows to your own rules"
     );
     let layers = Layers {
-        project: Some(Source {
+        project: Some(RuleSource {
             name: ".banister.yaml",
             text: "schema: banister.policy/v1\nenvironment: [PATH]\nrules: []\n",
         }),

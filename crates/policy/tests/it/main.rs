@@ -10,7 +10,7 @@ mod load;
 mod tools;
 
 use banister_events::activity::{Action, ActionKind, Gate};
-use banister_policy::{Request, Rules, evaluate};
+use banister_policy::{ActionRequest, Rules, evaluate};
 use serde_json::{Value, json};
 
 fn builtin() -> Rules {
@@ -30,7 +30,7 @@ fn action(kind: ActionKind, tool: &str, input: Value) -> Action {
 }
 
 fn decide(rules: &Rules, action: &Action) -> Gate {
-    evaluate(rules, &Request::example(action))
+    evaluate(rules, &rules.read(&ActionRequest::example(action)))
 }
 
 fn shell(rules: &Rules, command: &str) -> Gate {

@@ -3,13 +3,13 @@
 use tree_sitter::Node;
 
 use super::super::nodes::{assigned, assignment, is_literal, is_statement, redirect};
-use super::super::state::{Function, State};
+use super::super::state::{Function, ShellState};
 use super::super::word::{Choices, DISAGREE, Scanner};
-use super::super::{Direction, Input, Simple, UNKNOWN, Word, tree};
-use super::{MAX_WAYS, Output, Walk};
+use super::super::{CommandInput, Direction, Simple, UNKNOWN, Word, tree};
+use super::{MAX_WAYS, PrintedText, TreeWalk};
 
 /// What a here-document brings to its command.
-struct Document<'t> {
+struct HereDocument<'t> {
     input: Word,
     arguments: Vec<Node<'t>>,
     redirects: Vec<Node<'t>>,
@@ -17,7 +17,7 @@ struct Document<'t> {
     then: Option<Node<'t>>,
 }
 
-impl<'t> Walk<'_, '_, 't> {
+impl<'t> TreeWalk<'_, '_, 't> {
     pub(super) fn redirected(&mut self, node: Node<'t>) {
         let body = node.child_by_field_name("body");
         let mut redirects: Vec<Node<'t>> = Self::children(node)
@@ -92,7 +92,7 @@ impl<'t> Walk<'_, '_, 't> {
         let dash = std::mem::take(&mut self.dash);
         let mut choices = Choices::default();
         let mut ways = 0_usize;
-        let mut ends: Option<State> = None;
+        let mut ends: Option<ShellState> = None;
         let mut last;
         loop {
             self.reader.state = before.clone();
@@ -101,7 +101,7 @@ impl<'t> Walk<'_, '_, 't> {
                 simple.argv.push(Word::literal("-"));
             }
             if let Some(document) = &document
-                && simple.input == Input::Inherited
+                && simple.input == CommandInput::Inherited
             {
                 simple.input = known_input(&document.input);
             }
@@ -133,10 +133,10 @@ impl<'t> Walk<'_, '_, 't> {
         }
         if let Some(body) = body {
             let outer = self.reader.input.clone();
-            if last.input != Input::Inherited {
+            if last.input != CommandInput::Inherited {
                 self.reader.input = last.input.clone();
             } else if last.redirects.iter().any(|file| file.direction == Direction::Read) {
-                self.reader.input = Input::Pipe;
+                self.reader.input = CommandInput::Pipe;
             }
             self.statement(body);
             self.reader.input = outer;
@@ -144,8 +144,8 @@ impl<'t> Walk<'_, '_, 't> {
         if let Some(document) = document {
             if let Some(pipe) = document.pipe {
                 let fed = match &self.reader.output {
-                    Output::Text(text) => Input::Text(text.as_str().into()),
-                    Output::Unknown => Input::Pipe,
+                    PrintedText::Text(text) => CommandInput::Text(text.as_str().into()),
+                    PrintedText::Unknown => CommandInput::Pipe,
                 };
                 self.pipeline(pipe, Some(fed));
             }
@@ -219,8 +219,8 @@ impl<'t> Walk<'_, '_, 't> {
         simple
     }
 
-    fn document(&mut self, node: Node<'t>) -> Document<'t> {
-        let mut document = Document {
+    fn document(&mut self, node: Node<'t>) -> HereDocument<'t> {
+        let mut document = HereDocument {
             input: Word::default(),
             arguments: Vec::new(),
             redirects: Vec::new(),
@@ -353,7 +353,7 @@ impl<'t> Walk<'_, '_, 't> {
         self.substitutions(&children);
         let before = self.reader.state.clone();
         let mut choices = Choices::default();
-        let mut end: Option<State> = None;
+        let mut end: Option<ShellState> = None;
         let mut ways = 0;
         loop {
             self.reader.state = before.clone();
@@ -427,7 +427,7 @@ impl<'t> Walk<'_, '_, 't> {
     pub(super) fn each_way(&mut self, parts: &[Node<'t>]) {
         let before = self.reader.state.clone();
         let mut choices = Choices::default();
-        let mut end: Option<State> = None;
+        let mut end: Option<ShellState> = None;
         let mut ways = 0;
         loop {
             self.reader.state = before.clone();
@@ -528,8 +528,8 @@ impl<'t> Walk<'_, '_, 't> {
     }
 }
 
-fn known_input(word: &Word) -> Input {
-    if word.is_known() { Input::Text(word.text.as_str().into()) } else { Input::Pipe }
+fn known_input(word: &Word) -> CommandInput {
+    if word.is_known() { CommandInput::Text(word.text.as_str().into()) } else { CommandInput::Pipe }
 }
 
 /// The lines of a here-document up to its mark, and where the mark ends.

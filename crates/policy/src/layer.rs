@@ -11,46 +11,6 @@
 //! The strictest rule wins, whatever its layer. An allow lifts an ask only where it names it, see
 //! [`Rules::load`](crate::Rules::load).
 
-use crate::pack::Pack;
-
-/// A rule file that was read by the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Source<'a> {
-    /// What messages call it: usually its path.
-    pub name: &'a str,
-    /// Its YAML.
-    pub text: &'a str,
-}
-
-/// All rules that count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Layers<'a> {
-    /// The embedded rules to start with.
-    pub pack: Pack,
-    /// The organisation's rules.
-    pub org: Option<Source<'a>>,
-    /// The person's own rules.
-    pub user: Option<Source<'a>>,
-    /// The repository's rules, which can only tighten.
-    pub project: Option<Source<'a>>,
-    /// What the person has granted.
-    pub grants: Option<Source<'a>>,
-}
-
-impl<'a> Layers<'a> {
-    /// The files, in the order in which equal rules are named: the more personal first.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (Layer, Source<'a>)> {
-        [
-            (Layer::Grant, self.grants),
-            (Layer::User, self.user),
-            (Layer::Project, self.project),
-            (Layer::Org, self.org),
-        ]
-        .into_iter()
-        .filter_map(|(layer, source)| Some((layer, source?)))
-    }
-}
-
 /// Whose rule it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {

@@ -7,47 +7,47 @@ use serde_saphyr::Location;
 
 /// A line and a column, from 1; 0 where it is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) line: u64,
-    pub(super) column: u64,
+pub(crate) struct TextPosition {
+    pub(crate) line: u64,
+    pub(crate) column: u64,
 }
 
-impl From<Location> for Place {
+impl From<Location> for TextPosition {
     fn from(at: Location) -> Self {
         Self { line: at.line(), column: at.column() }
     }
 }
 
 /// Where a key of the rule stands that has something at `near`; else `near` itself.
-pub(super) fn key(text: &str, near: Place, key: &str) -> Place {
+pub(crate) fn key(text: &str, near: TextPosition, key: &str) -> TextPosition {
     item(text, near.line).find_map(|(line, content)| at(line, content, key)).unwrap_or(near)
 }
 
 /// Where a key stands at the top of a file.
-pub(super) fn top(text: &str, key: &str) -> Place {
+pub(crate) fn top(text: &str, key: &str) -> TextPosition {
     numbered(text)
         .find_map(|(line, content)| at(line, content, key))
-        .unwrap_or(Place { line: 1, column: 1 })
+        .unwrap_or(TextPosition { line: 1, column: 1 })
 }
 
 /// The id of the rule that has something in this line.
-pub(super) fn rule(text: &str, line: u64) -> Option<String> {
+pub(crate) fn rule(text: &str, line: u64) -> Option<String> {
     item(text, line).find_map(|(number, content)| {
-        let place = at(number, content, "id")?;
-        let rest = content.get(usize::try_from(place.column).ok()? + 2..)?;
+        let position = at(number, content, "id")?;
+        let rest = content.get(usize::try_from(position.column).ok()? + 2..)?;
         let id = rest.trim().split([',', '}', '#', ' ']).next()?.trim_matches(['"', '\'']);
         (!id.is_empty()).then(|| id.to_owned())
     })
 }
 
-fn at(line: u64, content: &str, key: &str) -> Option<Place> {
+fn at(line: u64, content: &str, key: &str) -> Option<TextPosition> {
     let column = content.match_indices(key).find_map(|(at, _)| {
         let before = content.get(..at)?.trim_end_matches(['"', '\'']);
         let after = content.get(at + key.len()..)?.trim_start_matches(['"', '\'']);
         let starts = before.is_empty() || before.ends_with([' ', '{', ',']);
         (starts && after.starts_with(':')).then_some(at + 1)
     })?;
-    Some(Place { line, column: column as u64 })
+    Some(TextPosition { line, column: column as u64 })
 }
 
 fn numbered(text: &str) -> impl Iterator<Item = (u64, &str)> {

@@ -1,5 +1,3 @@
-use std::os::unix::fs::symlink;
-
 use super::*;
 
 fn dirs(root: &Path, names: &[&str]) {
@@ -31,18 +29,33 @@ fn a_repository_that_holds_the_home_is_no_project() {
 
 #[test]
 fn a_session_keeps_its_project_wherever_it_goes() {
-    let dir = tempfile::tempdir().unwrap();
-    dirs(dir.path(), &["one/.git", "one/src", "two/.git"]);
     let mut projects = Projects::default();
-    let (one, two) = (dir.path().join("one"), dir.path().join("two"));
-    assert_eq!(projects.of("s", &one.join("src"), None), one);
-    assert_eq!(projects.of("s", &two, None), one);
-    assert_eq!(projects.of("t", &two, None), two);
+    let (one, two) = (PathBuf::from("/one"), PathBuf::from("/two"));
+    assert_eq!(projects.settle("s", one.clone()), one);
+    assert_eq!(projects.settle("s", two.clone()), one);
+    assert_eq!(projects.settle("t", two.clone()), two);
     for number in 0..MOST_SESSIONS {
-        projects.of(&number.to_string(), &two, None);
+        projects.settle(&number.to_string(), two.clone());
     }
     assert_eq!(projects.order.len(), MOST_SESSIONS);
     assert_eq!(projects.of.len(), MOST_SESSIONS);
+    assert!(!projects.knows("s"));
+}
+
+#[test]
+fn the_journal_is_asked_once_about_a_session_and_does_not_overrule_what_is_settled() {
+    let mut projects = Projects::default();
+    let (one, two) = (PathBuf::from("/one"), PathBuf::from("/two"));
+    assert!(!projects.knows("s"));
+    projects.recall("s", None);
+    assert!(projects.knows("s") && projects.of("s").is_none());
+    assert_eq!(projects.settle("s", one.clone()), one);
+    projects.recall("s", None);
+    projects.recall("s", Some(two.clone()));
+    assert_eq!(projects.of("s"), Some(&one));
+    projects.recall("t", Some(two.clone()));
+    assert_eq!(projects.settle("t", one), two);
+    assert_eq!(projects.order.len(), 2);
 }
 
 #[test]
@@ -70,46 +83,4 @@ fn every_rule_file_between_the_root_and_the_directory_counts() {
     std::fs::write(root.join(".banister/policy.yaml"), "").unwrap();
     let (_, trouble) = rule_files(&root, &root, None);
     assert!(trouble.unwrap().to_string().contains("keep one of them"));
-}
-
-#[test]
-fn links_are_found_on_the_way_and_behind_one_another() {
-    let dir = tempfile::tempdir().unwrap();
-    let root = dir.path().canonicalize().unwrap();
-    dirs(&root, &["project/sub", "secret/keys"]);
-    let project = root.join("project");
-    symlink(root.join("secret"), project.join("one")).unwrap();
-    symlink("one/keys", project.join("two")).unwrap();
-    symlink("loop", project.join("loop")).unwrap();
-    let found = |path: &str| links(&[project.join(path)], &[&project]).unwrap();
-    assert_eq!(found("sub/nothing/here"), []);
-    assert_eq!(found("one/keys/id"), [(project.join("one"), root.join("secret"))]);
-    let two = found("two/id");
-    assert_eq!(two.first().unwrap(), &(project.join("two"), PathBuf::from("one/keys")));
-    assert!(two.contains(&(project.join("one"), root.join("secret"))), "{two:?}");
-    assert_eq!(found("loop").len(), 1, "a circle ends");
-}
-
-#[test]
-fn links_on_the_way_to_the_project_are_not_told() {
-    let dir = tempfile::tempdir().unwrap();
-    let root = dir.path().canonicalize().unwrap();
-    dirs(&root, &["real/project"]);
-    symlink("real", root.join("alias")).unwrap();
-    let project = root.join("alias/project");
-    assert_eq!(links(&[project.join("file")], &[&project]).unwrap(), []);
-    assert_eq!(links(&[project.join("file")], &[]).unwrap().len(), 1);
-}
-
-#[test]
-fn too_many_links_are_not_half_told() {
-    let dir = tempfile::tempdir().unwrap();
-    let root = dir.path().canonicalize().unwrap();
-    let paths: Vec<PathBuf> =
-        (0..=MOST_LINKS).map(|number| root.join(number.to_string())).collect();
-    for path in &paths {
-        symlink("/etc", path).unwrap();
-    }
-    assert_eq!(links(&paths, &[]), None);
-    assert_eq!(links(&paths[..MOST_LINKS], &[]).unwrap().len(), MOST_LINKS);
 }

@@ -13,7 +13,7 @@ use crate::project::source_of;
 
 /// An action that was decided about.
 #[derive(Debug, Clone)]
-pub struct Past {
+pub struct RecordedVerdict {
     /// The agent's short name.
     pub agent: String,
     /// What it wanted to do.
@@ -24,15 +24,15 @@ pub struct Past {
     pub gated: Gated,
 }
 
-impl Past {
-    /// The action of a record that a verdict was given on; `None` where there was no verdict.
-    pub fn verdict(record: &Record) -> Option<Gated> {
+impl RecordedVerdict {
+    /// The verdict that was given on a record; `None` where there was none.
+    pub fn gated(record: &Record) -> Option<Gated> {
         record.gate.as_ref().and_then(|gate| Gated::deserialize(gate).ok())
     }
 
     /// What a record was about, as far as it was kept.
     pub fn of(agents: &Agents, record: &Record) -> Option<Self> {
-        let gated = Self::verdict(record)?;
+        let gated = Self::gated(record)?;
         let (agent, events) = events(agents, record)?;
         let request = events
             .iter()
