@@ -25,10 +25,10 @@ pub(crate) struct DemoArgs {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:7717, or a free port if that is taken]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// How fast the scripted agent works, in percent
+    /// The speed of the scripted agent, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pace: u32,
-    /// Open what AAEP's official conformance suite needs, without a key, and play the agent that it talks to
+    /// Open the routes that AAEP's conformance suite needs, without a key, and play a scripted agent
     #[arg(long)]
     aaep_suite: bool,
 }
