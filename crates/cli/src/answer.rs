@@ -35,10 +35,10 @@ pub(crate) struct AnswerArgs {
     /// The answer to a question in words, also where those are accept or reject
     #[arg(long, value_name = "TEXT", group = "answer_content")]
     text: Option<String>,
-    /// A word to the agent
+    /// A message to the agent
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
-    /// With a yes: do not ask about the same again, for 30 days
+    /// With a yes: grant the same action for 30 days
     #[arg(long, value_name = "WHERE", value_enum)]
     remember: Option<Where>,
     #[command(flatten)]
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &AnswerArgs) -> anyhow::Result<u8> {
         Ok(answered) if args.json => print::say(&answered.to_string()),
         Ok(answered) => {
             print::tell(match answer.content {
-                AnswerContent::Decision(Decision::Accept) => "Accepted. The agent goes on.",
+                AnswerContent::Decision(Decision::Accept) => "Accepted. The agent continues.",
                 AnswerContent::Decision(Decision::Reject) => "Rejected. The agent has been told.",
                 _ => "Answered. The agent has been told.",
             });

@@ -51,7 +51,7 @@ mod window;
 /// What `banister check` takes.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// The protocol: aaep, agui or aep; told by the first message if not given
+    /// The protocol: aaep, agui or aep; detected from the first message if not given
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) protocol: Option<String>,
     /// Count warnings as errors, and check the opt-in rules

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// Where the gateway keeps its files.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DataDir {
-    /// Where the gateway keeps its files
+    /// The data directory of the gateway
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) data: Option<PathBuf>,
 }

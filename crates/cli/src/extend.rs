@@ -15,7 +15,7 @@ use crate::print;
 pub(crate) struct ExtendArgs {
     /// The ask, by its id or the beginning of it
     ask: String,
-    /// How much more time, such as 90s, 5m or 2h; as much again as there was, if not said
+    /// The extension, such as 90s, 5m or 2h; the original time again if not given
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     by: Option<Duration>,
     #[command(flatten)]

@@ -24,7 +24,7 @@ pub(crate) struct GrantsArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Take a grant back: it is asked again from now on
+    /// Revoke a grant; the action is asked about again
     Revoke {
         /// The grant, by its id or the beginning of it
         grant: String,
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &GrantsArgs) -> anyhow::Result<u8> {
         Some(What::Revoke { grant }) => {
             match block_on(async { Ok(client.revoke_grant(grant).await) })? {
                 Ok(revoked) if args.json => print::say(&revoked.to_string()),
-                Ok(_) => print::tell("Taken back. It is asked again from now on."),
+                Ok(_) => print::tell("Revoked. The action is asked about again from now on."),
                 Err(error) => return refused(error),
             }
         }
@@ -72,7 +72,7 @@ fn list(grants: &Value, flag: &str) {
         print::say(&format!("  Where: {place_of}, for {}", text("agent")));
         print::say(&format!("  Instead of being asked by: {}", text("rule")));
         print::say(&format!("  Until: {}{}", text("until"), left(&text("until"))));
-        print::say(&format!("  Take it back: banister grants revoke {}{flag}", text("id")));
+        print::say(&format!("  Revoke: banister grants revoke {}{flag}", text("id")));
     }
 }
 

@@ -37,9 +37,9 @@ pub(crate) fn run(args: &InboxArgs) -> anyhow::Result<u8> {
         }
         let now = banister_gateway::clock::Clock::System.now();
         match asks.len() {
-            0 => writeln!(out, "Nothing is waiting on you.")?,
-            1 => writeln!(out, "One thing is waiting on you.")?,
-            many => writeln!(out, "{many} things are waiting on you.")?,
+            0 => writeln!(out, "Nothing is waiting for you.")?,
+            1 => writeln!(out, "One ask is waiting for you.")?,
+            many => writeln!(out, "{many} asks are waiting for you.")?,
         }
         for ask in &asks {
             writeln!(out)?;

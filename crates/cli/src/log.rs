@@ -30,15 +30,15 @@ pub(crate) struct LogArgs {
 enum What {
     /// Print the newest records, oldest first
     Show(show::ShowArgs),
-    /// Find what was said and done, by words
+    /// Search messages and actions by words
     Search(search::SearchArgs),
-    /// Write records to stdout, all or some, for other tools, or as a protocol's events
+    /// Export records to stdout as JSON or as the events of a protocol
     Export(export::ExportArgs),
     /// Verify every record, every chain and every checkpoint; exit 1 if something is wrong
     Verify(verify::VerifyArgs),
-    /// Sign where the journal stands, and print it: keep it elsewhere
+    /// Sign the state of the journal and print the checkpoint; keep it on another machine
     Checkpoint(checkpoint::CheckpointArgs),
-    /// Make the search index again from the records, while no gateway runs
+    /// Rebuild the search index from the records; no gateway may be running
     Reindex(reindex::ReindexArgs),
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct RepairArgs {
     /// Write no events, and exit with 1 if anything is to be changed
     #[arg(long)]
     pub(crate) check: bool,
-    /// Tell the changes as JSON lines: {"message", "rule", "what"}; message 0 is the framing
+    /// Print the changes as JSON lines: {"message", "rule", "what"}; message 0 is the framing
     #[arg(long)]
     pub(crate) json: bool,
     /// An AG-UI recording, packed or not: .jsonl, .json, .sse; - is standard input

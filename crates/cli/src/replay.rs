@@ -38,7 +38,7 @@ const TOLD: usize = 10;
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
     data_dir: DataDir,
-    /// The protocol of the recording: aaep, agui or aep; told by the first message if not given
+    /// The protocol of the recording: aaep, agui or aep; detected from the first message if not given
     #[arg(long, value_name = "PROTOCOL")]
     protocol: Option<String>,
     /// Keep the pauses between events, so many times shorter: 1 as it was, 10 ten times as fast; none if not given

@@ -41,7 +41,7 @@ pub(crate) struct ServeArgs {
     /// The embedded rules: default, strict, permissive or ci [default: default]
     #[arg(long, value_name = "PACK")]
     pack: Option<Pack>,
-    /// Rules that are only tried: what they would have said is recorded, and changes nothing
+    /// Shadow rules: their verdicts are recorded and decide nothing
     #[arg(long, value_name = "FILE")]
     shadow: Option<PathBuf>,
     /// The configuration file [default: config.toml in the configuration directory]

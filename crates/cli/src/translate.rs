@@ -35,20 +35,20 @@ pub(crate) struct TranslateArgs {
     /// The protocol to write: aaep, agui or aep
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) to: String,
-    /// The protocol to read, or hook:AGENT for a coding agent's own payloads; told by the first message if not given
+    /// The protocol to read, or hook:AGENT for a coding agent's own payloads; detected from the first message if not given
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) from: Option<String>,
-    /// The hook that the payloads are of, where they do not say it themselves
+    /// The hook of the payloads, where they do not name it
     #[arg(long, value_name = "NAME")]
     pub(crate) hook: Option<String>,
-    /// The language of the sentences people hear (AAEP)
+    /// The language of summaries (AAEP)
     #[arg(long, value_name = "TAG", default_value = "en")]
     pub(crate) lang: String,
-    /// How much is said (AAEP)
+    /// The verbosity of summaries (AAEP)
     #[arg(long, value_name = "LEVEL", default_value = "normal")]
     #[arg(value_parser = ["terse", "normal", "detailed"])]
     pub(crate) verbosity: String,
-    /// The time of events that have none: RFC 3339; the present if not given
+    /// The time of events without one, in RFC 3339; now if not given
     #[arg(long, value_name = "TIME")]
     pub(crate) time: Option<Timestamp>,
     /// Write one file per session into this directory, not to standard output
@@ -57,10 +57,10 @@ pub(crate) struct TranslateArgs {
     /// Leave out the facts that travel in Banister's own extension fields, with which a translation can be taken back
     #[arg(long)]
     pub(crate) bare: bool,
-    /// Tell what was lost as one JSON document
+    /// Print what was lost as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say nothing about what was lost
+    /// Do not report what was lost
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
     /// Recordings, packed or not, one after another: .jsonl, .json, .sse; - is standard input

@@ -14,7 +14,7 @@ use crate::failure::GOOD;
 use crate::print;
 
 #[derive(Debug, Args)]
-#[command(after_help = "No gateway may run on the journal meanwhile. Records are not touched.")]
+#[command(after_help = "Records are not changed.")]
 pub(super) struct ReindexArgs {}
 
 pub(super) fn run(journal: &Path, _: &ReindexArgs) -> anyhow::Result<u8> {

@@ -33,7 +33,7 @@ pub(crate) struct PolicyReplayArgs {
     since: Moment,
     #[command(flatten)]
     rules: RuleArgs,
-    /// Decide nothing again: count what the rules that were tried in shadow mode said at the time
+    /// Count the recorded verdicts of shadow rules instead of evaluating again
     #[arg(long, conflicts_with_all = ["rules", "pack"])]
     shadow: bool,
     /// Print JSON: {"schema", "since", "actions", "same", "different", "changes": […], "differences": […]}

@@ -16,7 +16,7 @@ use crate::serve::{Named, settings};
 /// Which rules are meant.
 #[derive(Debug, Args)]
 pub(super) struct RuleArgs {
-    /// Rules to take the place of yours
+    /// A rule file to use instead of yours
     #[arg(long, value_name = "FILE")]
     pub(super) rules: Option<PathBuf>,
     /// The embedded rules below them: default, strict, permissive or ci

@@ -20,6 +20,7 @@ mod disk; // full, read-only, and whether it has confirmed
 mod docs; // what the guides show
 mod doors; // who may come in
 mod examples; // the client library at work
+mod kept_data; // what earlier versions left
 mod kill; // kill -9 under load
 mod kill_push; // the same, while programs push and somebody follows
 mod log; // the journal from its file
