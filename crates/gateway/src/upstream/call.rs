@@ -2,10 +2,12 @@
 
 use banister_events::agui::encoding::{Encoding, MEDIA_TYPE_PROTOBUF, MEDIA_TYPE_SSE, of_response};
 use banister_events::agui::protobuf;
+use banister_events::event::Protocol;
 use banister_events::frame::length::Messages;
 use banister_events::frame::sse::Parser;
+use banister_events::json::Reason;
 use banister_events::limits::MESSAGE_BYTES;
-use banister_events::{frame, text};
+use banister_events::{Message, frame, text};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use http::{HeaderValue, Method, Request, Response};
@@ -13,7 +15,6 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -50,8 +51,35 @@ pub(super) struct Arriving {
     decoder: Decoder,
 }
 
-/// A message, or why it could not be cut out.
-pub(super) type Message = Result<Bytes, frame::Error>;
+/// What an agent sent.
+#[derive(Debug, Clone)]
+pub(crate) enum Sent {
+    /// An event.
+    Event(Message),
+    /// Bytes that are no JSON, or that nobody looked at yet.
+    Bytes(Bytes),
+}
+
+impl Sent {
+    /// The bytes of it.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        match self {
+            Self::Event(message) => message.bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// The message that it is, where it is one.
+    pub(crate) fn message(&self) -> Option<&Message> {
+        match self {
+            Self::Event(message) => Some(message),
+            Self::Bytes(_) => None,
+        }
+    }
+}
+
+/// What an agent sent, or why it could not be cut out.
+pub(super) type Framed = Result<Sent, frame::Error>;
 
 impl Upstream {
     /// Asks for a run, and waits until its answer begins.
@@ -105,7 +133,7 @@ impl Upstream {
 
 impl Arriving {
     /// The messages of the next piece, and its size; none when nothing more comes.
-    pub(super) async fn next(&mut self) -> Option<Result<(Vec<Message>, usize), hyper::Error>> {
+    pub(super) async fn next(&mut self) -> Option<Result<(Vec<Framed>, usize), hyper::Error>> {
         let piece = match self.body.frame().await? {
             Ok(frame) => frame.into_data().unwrap_or_default(),
             Err(error) => return Some(Err(error)),
@@ -119,22 +147,30 @@ impl Arriving {
     }
 
     /// What is left when nothing more comes: an event whose frame was not closed, or half of one.
-    pub(super) fn end(&mut self) -> Option<Message> {
+    pub(super) fn end(&mut self) -> Option<Framed> {
         match &mut self.decoder {
             Decoder::Sse(parser) => {
                 let (_, told) = parser.end()?;
-                Some(told.map(|message| message.data.clone()).and_then(|data| {
-                    let whole = serde_json::from_str::<IgnoredAny>(&data).is_ok();
-                    let half = frame::Error::Truncated { missing: 0 };
-                    if whole { Ok(Bytes::from(data)) } else { Err(half) }
+                Some(told.map(|message| Bytes::from(message.data.clone())).and_then(|data| {
+                    match Message::recorded(Protocol::Agui, data.clone()) {
+                        Ok(message) => Ok(Sent::Event(message)),
+                        // It is whole, whatever else is wrong with it.
+                        Err(error) if is_whole(error.reason) => Ok(Sent::Bytes(data)),
+                        Err(_) => Err(frame::Error::Truncated { missing: 0 }),
+                    }
                 }))
             }
             Decoder::Protobuf(messages) => {
                 let (_, told) = messages.end()?;
-                Some(told.map(Bytes::copy_from_slice))
+                Some(told.map(|message| Sent::Bytes(Bytes::copy_from_slice(message))))
             }
         }
     }
+}
+
+/// Whether bytes that are no JSON for a reason can be a whole message.
+fn is_whole(reason: Reason) -> bool {
+    matches!(reason, Reason::Surrogate | Reason::Range | Reason::Depth)
 }
 
 /// Bytes → events, in either form.
@@ -146,16 +182,18 @@ enum Decoder {
 
 impl Decoder {
     /// The next message of a piece; one that only a later version knows is empty.
-    fn read(&mut self, rest: &mut &[u8]) -> Option<Result<Option<Bytes>, frame::Error>> {
+    fn read(&mut self, rest: &mut &[u8]) -> Option<Result<Option<Sent>, frame::Error>> {
         match self {
             Self::Sse(parser) => {
                 let (_, told) = parser.read(rest)?;
-                Some(told.map(|message| Some(Bytes::from(message.data.clone()))))
+                Some(told.map(|message| Some(Sent::Bytes(message.data.clone().into()))))
             }
             Self::Protobuf(messages) => {
                 let (_, told) = messages.read(rest)?;
                 Some(told.and_then(|message| match protobuf::decode(message) {
-                    Ok(event) => Ok(event.map(|event| Bytes::from(event.to_string()))),
+                    Ok(event) => {
+                        Ok(event.map(|event| Sent::Event(Message::of_value(Protocol::Agui, event))))
+                    }
                     Err(_) => Err(frame::Error::Binary),
                 }))
             }
