@@ -11,7 +11,7 @@ use anyhow::Result;
 use banister_client::{Outbox, Receipt, Status};
 use banister_events::event::Protocol;
 use banister_events::json::{Parser, View};
-use banister_events::{aaep, aep, agui, text};
+use banister_events::{reader, text};
 use bytes::Bytes;
 use clap::Args;
 use jiff::Timestamp;
@@ -131,7 +131,7 @@ impl Player<'_> {
         let mut parser = Parser::default();
         if let Ok(document) = parser.parse(message) {
             let event = document.root();
-            self.wait_for(time(protocol, event))?;
+            self.wait_for(reader::time(protocol, event))?;
             let begins = event.get("type").is_some_and(|kind| kind.is("RUN_STARTED"));
             let thread = event.get("threadId").and_then(View::as_str);
             if let Some(thread) = thread.filter(|it| begins && *it != self.thread) {
@@ -184,14 +184,6 @@ impl Player<'_> {
             self.tally.count(receipt);
         }
         Ok(())
-    }
-}
-
-fn time(protocol: Protocol, event: View<'_>) -> Option<Timestamp> {
-    match protocol {
-        Protocol::Agui => agui::read::time(event),
-        Protocol::Aaep => aaep::read::time(&event.to_value()),
-        Protocol::Aep => aep::read::time(&event.to_value()),
     }
 }
 

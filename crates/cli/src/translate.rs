@@ -9,13 +9,14 @@ use std::io::{Read as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use banister_events::WrittenEvent;
 use banister_events::aaep::event::Verbosity;
 use banister_events::aaep::voice::Voice;
 use banister_events::aep::mapping::Agents;
 use banister_events::event::Protocol;
 use banister_events::locale::Locale;
 use banister_events::text;
-use banister_events::translate::{Message, Report, Source, Told, Translator};
+use banister_events::translate::{Report, Source, Translated, Translator};
 use banister_gateway::clock::Clock;
 use jiff::Timestamp;
 
@@ -192,7 +193,7 @@ enum Outlet {
 impl Outlet {
     fn take(
         &mut self,
-        told: Vec<Told>,
+        told: Vec<Translated>,
         translator: &Translator<'_>,
         out: &mut dyn Write,
     ) -> Result<()> {
@@ -218,7 +219,7 @@ impl Outlet {
     }
 }
 
-fn line(out: &mut dyn Write, event: &Message) -> Result<()> {
+fn line(out: &mut dyn Write, event: &WrittenEvent) -> Result<()> {
     let mut line = Vec::new();
     event.write_json(&mut line);
     line.push(b'\n');
@@ -242,7 +243,7 @@ struct Held {
 }
 
 impl InTurn {
-    fn take(&mut self, told: &Told, out: &mut dyn Write) -> Result<()> {
+    fn take(&mut self, told: &Translated, out: &mut dyn Write) -> Result<()> {
         let speaks = *self.speaks.get_or_insert(told.lane);
         if speaks == told.lane {
             return line(out, &told.event);
@@ -316,7 +317,7 @@ impl Files {
         Ok(Self { directory: directory.to_owned(), held: BTreeMap::new(), begun: BTreeMap::new() })
     }
 
-    fn take(&mut self, told: &Told) -> Result<()> {
+    fn take(&mut self, told: &Translated) -> Result<()> {
         let held = self.held.entry(told.lane).or_default();
         told.event.write_json(held);
         held.push(b'\n');

@@ -226,7 +226,8 @@ impl Gateway {
             let mut events = Vec::new();
             let new = |record: &&Arc<Record>| record.session == *session && record.seq > seq;
             for record in batch.iter().filter(new) {
-                for activity in projection.next(record) {
+                let parsed = self.hub.message(record.position);
+                for activity in projection.next_parsed(record, parsed.as_ref()) {
                     events.extend(writer.write(&activity));
                 }
             }

@@ -6,12 +6,16 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use banister_events::Message;
 use banister_journal::Record;
 use tokio::sync::watch;
 
 /// How many records are kept at hand, and how many bytes of them.
 const TAIL: usize = 4_096;
 const TAIL_BYTES: usize = 32 * 1024 * 1024;
+/// How many of them are kept as they were parsed, and how many bytes of them: who follows live comes soon.
+const PARSED: usize = 512;
+const PARSED_BYTES: usize = 4 * 1024 * 1024;
 
 /// The last records, and a bell.
 #[derive(Debug, Clone)]
@@ -26,6 +30,9 @@ pub struct Hub {
 struct Tail {
     records: VecDeque<Arc<Record>>,
     bytes: usize,
+    /// Position → the message that the record there holds, the newest ones.
+    parsed: VecDeque<(u64, Message)>,
+    parsed_bytes: usize,
     /// Everything up to here was published.
     head: u64,
     /// Published out of turn: two writers were released by one commit and came here in the other order.
@@ -43,6 +50,8 @@ impl Hub {
         let tail = Tail {
             records: VecDeque::new(),
             bytes: 0,
+            parsed: VecDeque::new(),
+            parsed_bytes: 0,
             head,
             early: std::collections::BTreeMap::new(),
         };
@@ -52,8 +61,24 @@ impl Hub {
 
     /// Hands records to the live subscribers, in the journal's order.
     pub fn publish(&self, records: &[Arc<Record>]) {
+        self.publish_parsed(records, []);
+    }
+
+    /// The same, with the messages that the first of the records hold, where they were parsed on their way in: who
+    /// follows live need not parse them again.
+    pub fn publish_parsed(
+        &self,
+        records: &[Arc<Record>],
+        messages: impl IntoIterator<Item = Option<Message>>,
+    ) {
         let head = {
             let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+            for (record, message) in records.iter().zip(messages) {
+                // Less may be kept than what came.
+                if let Some(message) = message.filter(|message| message.is(&record.body)) {
+                    tail.keep(record.position, message);
+                }
+            }
             for record in records {
                 if record.position > tail.head {
                     tail.early.insert(record.position, Arc::clone(record));
@@ -106,6 +131,13 @@ impl Hub {
         *self.bell.borrow()
     }
 
+    /// The message that the record at a position holds, if it is at hand as it was parsed.
+    pub fn message(&self, position: u64) -> Option<Message> {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = tail.parsed.binary_search_by_key(&position, |(at, _)| *at).ok()?;
+        tail.parsed.get(at).map(|(_, message)| message.clone())
+    }
+
     /// The records after a position, if they are still at hand.
     pub fn after(&self, position: u64, limit: usize) -> Option<Vec<Arc<Record>>> {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,6 +150,18 @@ impl Hub {
         }
         let skip = usize::try_from(position + 1 - first).ok()?;
         Some(tail.records.iter().skip(skip).take(limit).cloned().collect())
+    }
+}
+
+impl Tail {
+    fn keep(&mut self, position: u64, message: Message) {
+        let at = self.parsed.partition_point(|(at, _)| *at < position);
+        self.parsed_bytes += message.bytes().len();
+        self.parsed.insert(at, (position, message));
+        while self.parsed.len() > PARSED || self.parsed_bytes > PARSED_BYTES {
+            let Some((_, oldest)) = self.parsed.pop_front() else { break };
+            self.parsed_bytes -= oldest.bytes().len();
+        }
     }
 }
 

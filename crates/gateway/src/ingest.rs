@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Finding, Rule, Severity};
-use banister_events::{frame, id};
+use banister_events::{Message, frame, id};
 use banister_journal::{Appended, Draft, Durability, Entry, Kind, Level, Record, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -25,7 +25,6 @@ use tokio::sync::OwnedMutexGuard;
 use crate::deliver::blocking;
 use crate::desk::Desk;
 use crate::keep::Keeper;
-use crate::project::Body;
 use crate::{Error, Gateway};
 
 mod asks;
@@ -38,7 +37,7 @@ use asks::{Ears, Listener, Sides};
 pub use decide::{Refusal, Waiting};
 pub use lane::Lanes;
 use lane::{Lane, Memory};
-use read::{Facts, Item, Place};
+use read::{Facts, Item, SessionRef};
 
 /// The version of the reading that is recorded with each event.
 const READER: u32 = 1;
@@ -215,7 +214,7 @@ pub static RULES: [&Rule; 5] =
     [&ID_REUSED, &OTHER_THREAD, &NOT_AN_EVENT, &NO_REQUEST, &NOTHING_TO_DECIDE];
 
 /// The sessions of a batch, each held until the batch is history.
-type Held = BTreeMap<String, OwnedMutexGuard<Lane>>;
+type LockedSessions = BTreeMap<String, OwnedMutexGuard<Lane>>;
 /// The records that bear ids of a batch.
 type Known = HashMap<String, Arc<Record>>;
 
@@ -237,7 +236,7 @@ impl Gateway {
         let Push { source, messages } = push;
         let mut items = source.read(messages);
         self.place_responses(&source, &mut items).await?;
-        let mut held = Held::new();
+        let mut held = LockedSessions::new();
         // In the order of their names: two batches never wait for each other.
         let sessions: BTreeSet<&str> = items.iter().filter_map(Item::session).collect();
         for session in sessions {
@@ -259,10 +258,11 @@ impl Gateway {
                 return Ok(plan.told(&[], &mut held));
             }
             let entries = std::mem::take(&mut plan.entries);
+            let messages = std::mem::take(&mut plan.messages);
             match self.journal.append(entries, Durability::Synced).await {
                 Ok(Appended::Recorded(records)) => {
                     std::mem::take(&mut plan.sides).settle(&records).await;
-                    self.hub.publish(&records);
+                    self.hub.publish_parsed(&records, messages);
                     return Ok(plan.told(&records, &mut held));
                 }
                 // An id is taken after all: look at all of them, and read anew what the checkers had seen.
@@ -285,7 +285,7 @@ impl Gateway {
     async fn place_responses(&self, source: &Pusher, items: &mut [Item]) -> Result<(), Error> {
         let mut requests: HashMap<String, Option<String>> = HashMap::new();
         for item in items.iter() {
-            if let Ok(Facts { place: Place::Of(request), .. }) = &item.read {
+            if let Ok(Facts { place: SessionRef::Of(request), .. }) = &item.read {
                 requests.insert(request.clone(), None);
             }
         }
@@ -299,15 +299,15 @@ impl Gateway {
         for item in items {
             let Ok(facts) = &mut item.read else { continue };
             match &facts.place {
-                Place::Session(session) => {
+                SessionRef::Session(session) => {
                     let asked = facts.id.as_ref().and_then(|id| requests.get_mut(id));
                     if let Some(place @ None) = asked {
                         *place = Some(session.clone());
                     }
                 }
-                Place::Of(request) => {
+                SessionRef::Of(request) => {
                     let session = requests.get(request).cloned().flatten();
-                    let place = session.map(Place::Session).ok_or_else(|| {
+                    let place = session.map(SessionRef::Session).ok_or_else(|| {
                         let message = format!("no event {request:?} is known of this key");
                         vec![NO_REQUEST.at("/request_event_id", message)]
                     });
@@ -357,6 +357,8 @@ struct Batch<'a> {
 /// What is to be recorded of a batch, and what its sender is told.
 struct Plan {
     entries: Vec<Entry>,
+    /// The message of each entry, where it has one.
+    messages: Vec<Option<Message>>,
     /// The receipt of each entry; what the desk records besides has none.
     slots: Vec<Option<usize>>,
     receipts: Vec<Receipt>,
@@ -368,11 +370,16 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(batch: &Batch<'_>, (held, known): (&mut Held, &Known), policy: Policy) -> Self {
+    fn new(
+        batch: &Batch<'_>,
+        (held, known): (&mut LockedSessions, &Known),
+        policy: Policy,
+    ) -> Self {
         let room = batch.items.len();
         let (entries, slots) = (Vec::with_capacity(room), Vec::with_capacity(room));
         let mut plan = Self {
             entries,
+            messages: Vec::with_capacity(room),
             slots,
             receipts: Vec::with_capacity(room),
             same: Vec::new(),
@@ -387,12 +394,14 @@ impl Plan {
             plan.listeners.extend(lane.listener.take().map(|it| (session.clone(), it)));
         }
         for (index, item) in batch.items.iter().enumerate() {
-            let facts = match &item.read {
-                Ok(facts) => facts,
-                Err(findings) => {
+            let (facts, message) = match (&item.read, &item.message) {
+                (Ok(facts), Some(message)) => (facts, message),
+                (Err(findings), _) => {
                     plan.refuse(batch, item, findings.clone());
                     continue;
                 }
+                // What was read was a message.
+                (Ok(_), None) => continue,
             };
             if let Some(before) = item.id().and_then(|id| known.get(id)) {
                 let same = batch.keeper.is_again(&item.bytes, before);
@@ -410,11 +419,11 @@ impl Plan {
             let mut memory = item.session().and_then(|session| memories.get_mut(session));
             if let Some(memory) = &mut memory {
                 let saved = (policy != Policy::Report).then(|| memory.checker.clone());
-                findings.extend(memory.checker.message(&item.bytes));
+                findings.extend(memory.checker.parsed(message));
                 let refused = breaks(&findings)
                     && match policy {
                         Policy::Report => false,
-                        Policy::Repair => !memory.can_tell(&item.bytes, batch.now),
+                        Policy::Repair => !memory.can_tell(message, batch.now),
                         Policy::Strict => true,
                     };
                 if let Some(saved) = saved.filter(|_| refused) {
@@ -426,11 +435,11 @@ impl Plan {
             }
             let repaired = policy == Policy::Repair && breaks(&findings);
             let findings = kept(findings);
-            let body = Body::from(item.bytes.as_ref());
-            plan.hear(batch, facts, &body);
+            plan.hear(batch, facts, message);
             plan.slots.push(Some(index));
             let found = found(&findings, repaired);
-            plan.entries.push(batch.entry((item, &body), facts, &found, memory));
+            plan.entries.push(batch.entry((item, message), facts, &found, memory));
+            plan.messages.push(Some(message.clone()));
             plan.tell(Status::Recorded, facts, None, findings);
             if let Some(receipt) = plan.receipts.last_mut() {
                 receipt.repaired = repaired;
@@ -446,14 +455,15 @@ impl Plan {
     }
 
     /// What an event asks is recorded before it.
-    fn hear(&mut self, batch: &Batch<'_>, facts: &Facts, body: &Body<'_>) {
+    fn hear(&mut self, batch: &Batch<'_>, facts: &Facts, message: &Message) {
         let Some(session) = facts.session() else { return };
         let Some(listener) = self.listeners.get_mut(session) else { return };
         let Batch { keeper, desk, source, now, .. } = *batch;
         let ears = Ears { desk, keeper, source, now };
-        let about = (session, &source.source(&facts.agent), body);
+        let about = (session, &source.source(&facts.agent), message);
         let entries = self.sides.hear(ears, listener, about, self.entries.len());
         self.slots.extend(entries.iter().map(|_| None));
+        self.messages.extend(entries.iter().map(|_| None));
         self.entries.extend(entries);
     }
 
@@ -491,10 +501,11 @@ impl Plan {
         let (status, position) = (Status::Refused, None);
         self.receipts.push(Receipt { status, session, position, findings, repaired: false });
         self.entries.push(batch.keeper.message(draft, Vec::new()));
+        self.messages.push(None);
     }
 
     /// The batch is history: the receipts are true, and the lanes have seen it.
-    fn told(mut self, records: &[Arc<Record>], held: &mut Held) -> Vec<Receipt> {
+    fn told(mut self, records: &[Arc<Record>], held: &mut LockedSessions) -> Vec<Receipt> {
         for (slot, record) in self.slots.iter().zip(records) {
             if let Some(receipt) = slot.and_then(|slot| self.receipts.get_mut(slot)) {
                 receipt.position = Some(record.position);
@@ -520,7 +531,7 @@ impl Plan {
 impl Batch<'_> {
     fn entry(
         &self,
-        (item, body): (&Item, &Body<'_>),
+        (item, message): (&Item, &Message),
         facts: &Facts,
         findings: &Value,
         memory: Option<&mut Memory>,
@@ -528,13 +539,13 @@ impl Batch<'_> {
         let draft = self.source.draft(item, facts, findings, self.now);
         let Some(memory) = memory else { return self.keeper.message(draft, Vec::new()) };
         let redacted = self.keeper.level(&draft.source.agent) == Level::Redacted;
-        let part = redacted.then(|| memory.pieces.keep(self.source.protocol, &item.bytes));
+        let part = redacted.then(|| memory.pieces.keep(self.source.protocol, message));
         // What is not kept is not found either.
         if let Some(part) = part.flatten() {
-            let found = memory.hear(&part.as_ref().into(), None, &draft);
-            self.keeper.part(draft, part, found)
+            let found = memory.hear(&part, None, &draft);
+            self.keeper.part(draft, part.bytes().clone(), found)
         } else {
-            let found = memory.hear(body, None, &draft);
+            let found = memory.hear(message, None, &draft);
             self.keeper.part(draft, item.bytes.clone(), found)
         }
     }

@@ -30,7 +30,7 @@ mod held;
 mod terms;
 
 use budget::Budget;
-use held::{Held, Queue};
+use held::{Queue, WaitingEvent};
 pub use terms::{Limits, Terms};
 
 /// How many conversations are followed at once; the one that was silent for longest is closed.
@@ -197,7 +197,7 @@ impl Shaper {
 
     /// Decides about one event: it is sent, held or left out.
     fn admit(&mut self, event: Value, out: &mut Vec<Value>) {
-        let mut held = Held::new(event);
+        let mut held = WaitingEvent::new(event);
         let kind = held.kind();
         let wanted = held.is_critical() || self.terms.wants(held.text("type"));
         let session = self.sessions.entry(held.session().to_owned()).or_insert_with(|| Session {
@@ -245,9 +245,9 @@ impl Shaper {
     }
 
     /// Numbers an event as the subscriber counts.
-    fn send(&mut self, held: Held, out: &mut Vec<Value>) {
+    fn send(&mut self, held: WaitingEvent, out: &mut Vec<Value>) {
         let is_terminal = held.kind().is_some_and(Type::is_terminal);
-        let Held { mut event, .. } = held;
+        let WaitingEvent { mut event, .. } = held;
         let name = event.get("session_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Some(session) = self.sessions.get_mut(&name) {
             if let Some(number) = event.get_mut("sequence_number") {
@@ -272,7 +272,7 @@ impl Shaper {
 
 impl Session {
     /// Whether an event is news to the subscriber. A change of state begins at the state that it knows of.
-    fn tells(&mut self, held: &mut Held, calm: bool) -> bool {
+    fn tells(&mut self, held: &mut WaitingEvent, calm: bool) -> bool {
         match held.kind() {
             Some(Type::ProgressUpdated) => !(calm && held.is_background()),
             Some(Type::StateChanged) if held.is_background() && !held.is_critical() => {
@@ -287,7 +287,7 @@ impl Session {
         }
     }
 
-    fn chain(&mut self, held: &mut Held) -> bool {
+    fn chain(&mut self, held: &mut WaitingEvent) -> bool {
         let to = held.text("to_state").to_owned();
         let from = std::mem::replace(&mut self.state, to);
         if let Some(field) = held.event.get_mut("from_state") {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use banister_events::activity::Activity;
 use banister_events::event::Protocol;
-use banister_events::{aaep, aep};
+use banister_events::{Message, Writer, WrittenEvent, aaep};
 use banister_journal::Record;
 use serde_json::Value;
 
@@ -42,46 +42,27 @@ pub(crate) struct Channel {
     began: Option<u64>,
 }
 
-#[derive(Debug, Clone)]
-enum Writer {
-    Aaep(Box<aaep::write::Writer>),
-    Aep(Box<aep::write::Writer>),
-}
-
-impl Writer {
-    fn write(&mut self, activity: &Activity) -> Vec<Value> {
-        match self {
-            Self::Aaep(writer) => writer.write(activity),
-            Self::Aep(writer) => writer.write(activity),
-        }
-    }
-
-    fn turn_open(&self) -> bool {
-        match self {
-            Self::Aaep(writer) => writer.is_open(),
-            Self::Aep(writer) => writer.is_open(),
-        }
-    }
-}
-
 impl Channel {
     /// A channel that has seen nothing yet.
     pub(crate) fn new(projection: Projection, voice: &Voice) -> Self {
-        let writer = match voice.protocol {
-            Protocol::Aep => Writer::Aep(Box::default()),
-            Protocol::Aaep | Protocol::Agui => {
-                Writer::Aaep(Box::new(aaep::write::Writer::new(&voice.language)))
-            }
+        // A thread of AG-UI has a writer of its own: nobody follows all sessions in it.
+        let protocol = match voice.protocol {
+            Protocol::Agui => Protocol::Aaep,
+            other => other,
         };
+        let writer = Writer::for_protocol(protocol, aaep::voice::Voice::live(&voice.language), "");
         Self { projection, writer, began: None }
     }
 
     /// What the session's next record becomes.
-    pub(crate) fn next(&mut self, record: &Record) -> Told {
-        let activities = self.projection.next(record);
-        let events: Vec<Value> =
-            activities.iter().flat_map(|activity| self.writer.write(activity)).collect();
-        if !self.writer.turn_open() {
+    pub(crate) fn next(&mut self, record: &Record, parsed: Option<&Message>) -> Told {
+        let activities = self.projection.next_parsed(record, parsed);
+        let events: Vec<Value> = activities
+            .iter()
+            .flat_map(|activity| self.writer.write(activity))
+            .map(WrittenEvent::into_value)
+            .collect();
+        if !self.writer.is_open() {
             self.began = None;
         } else if self.began.is_none() || events.iter().any(is_start) {
             self.began = Some(record.seq);
@@ -125,6 +106,15 @@ impl Channels {
     /// What a record becomes. The records of a session come in their order; where it begins in the middle, what was
     /// before is read first.
     pub(crate) async fn next(&mut self, record: &Record) -> Result<Told, Error> {
+        self.next_parsed(record, None).await
+    }
+
+    /// The same, with the message that the record holds, where it is at hand.
+    pub(crate) async fn next_parsed(
+        &mut self,
+        record: &Record,
+        parsed: Option<&Message>,
+    ) -> Result<Told, Error> {
         self.taken += 1;
         let before = record.seq.saturating_sub(1);
         if self.open.get(&record.session).is_none_or(|open| open.seq != before) {
@@ -136,7 +126,7 @@ impl Channels {
             return Ok(Told { activities: Vec::new(), events: Vec::new() });
         };
         (open.seq, open.used) = (record.seq, self.taken);
-        let told = open.channel.next(record);
+        let told = open.channel.next(record, parsed);
         self.saved.offer(&record.session, record.seq, &open.channel);
         Ok(told)
     }

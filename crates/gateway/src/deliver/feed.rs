@@ -267,7 +267,8 @@ impl Task {
             if only.is_some_and(|only| only != record.session) {
                 continue;
             }
-            let told = self.channels.next(record).await?;
+            let parsed = self.gateway.hub.message(record.position);
+            let told = self.channels.next_parsed(record, parsed.as_ref()).await?;
             match self.key.form {
                 Form::Frames => {
                     let (epoch, protocol) = (self.gateway.journal.epoch(), self.key.voice.protocol);

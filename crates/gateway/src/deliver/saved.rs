@@ -96,7 +96,7 @@ impl Saved {
             let Some(newest) = records.last() else { break };
             // Retention may have removed what comes next.
             for record in records.iter().filter(|record| record.seq <= seq) {
-                channel.next(record);
+                channel.next(record, None);
                 self.offer(session, record.seq, &channel);
             }
             at = newest.seq;
@@ -151,7 +151,7 @@ impl Saved {
         let mut channel = self.fresh();
         let mut at_rest = false;
         for record in self.journal.session(session, seq.saturating_sub(TAIL as u64), TAIL)? {
-            if let Some(last) = channel.next(&record).activities.last() {
+            if let Some(last) = channel.next(&record, None).activities.last() {
                 at_rest = matches!(last.what, What::TurnEnded { .. } | What::SessionEnded { .. });
             }
         }

@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use banister_events::activity::{Activity, Ask, AskKind, Origin, What};
 use banister_events::event::Protocol;
-use banister_events::id;
-use banister_events::json::View;
+use banister_events::{Message, id};
 use banister_journal::{Entry, Kind, Record, Source};
 use jiff::Timestamp;
 
@@ -19,22 +18,11 @@ use super::lane::Lane;
 use super::{Item, Pusher};
 use crate::desk::{AskDraft, Claim, Desk, Expected, Opened};
 use crate::keep::Keeper;
-use crate::project::{Body, Handoff, Pushed, Sender};
+use crate::project::{Handoff, Pushed, Sender};
 use crate::{Error, Gateway};
 
 /// How many asks of one session may be open at once.
 const OPEN: usize = 64;
-
-/// Whether an event may ask something.
-pub(super) fn may_ask(protocol: Protocol, event: View<'_>) -> bool {
-    let text = |name: &str| event.get(name).and_then(View::as_str);
-    let kind = text("type").unwrap_or_default();
-    match protocol {
-        Protocol::Aaep => kind.contains("awaiting.") || kind.contains("handoff."),
-        Protocol::Agui => kind == "RUN_FINISHED" && event.get("outcome").is_some(),
-        Protocol::Aep => kind.contains("question"),
-    }
-}
 
 /// One session's events, read for what they ask.
 #[derive(Debug)]
@@ -58,15 +46,16 @@ impl Gateway {
         if lane.listener.is_some() || !wanted {
             return Ok(());
         }
-        let Some(mut pushed) = Pushed::of(protocol.name()) else { return Ok(()) };
+        let mut pushed = Pushed::new(protocol);
         let mut seq = 0;
         loop {
             let records = self.session_after(session, seq).await?;
             let Some(newest) = records.last() else { break };
             seq = newest.seq;
             for record in records.iter().filter(|record| record.kind == Kind::Event) {
-                let body = Body::from(record.body.as_ref());
-                pushed.read(&body, None, &origin(session, record.time));
+                if let Ok(message) = Message::recorded(protocol, record.body.clone()) {
+                    pushed.read(&message, None, &origin(session, record.time));
+                }
             }
         }
         let waiting = self.desk.inbox().into_iter().filter(|it| it.session == session);
@@ -108,11 +97,11 @@ impl Sides {
         &mut self,
         ears: Ears<'_>,
         listener: &mut Listener,
-        (session, source, body): (&str, &Source, &Body<'_>),
+        (session, source, message): (&str, &Source, &Message),
         at: usize,
     ) -> Vec<Entry> {
         let mut entries = Vec::new();
-        for activity in listener.pushed.read(body, None, &origin(session, ears.now)) {
+        for activity in listener.pushed.read(message, None, &origin(session, ears.now)) {
             let Activity { context, what, .. } = activity;
             let goes_on = goes_on(&what);
             let draft = match what {

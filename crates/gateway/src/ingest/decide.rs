@@ -13,14 +13,15 @@ use banister_events::aep::types::Type;
 use banister_events::aep::{read, response};
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
-use banister_events::id;
+use banister_events::json::View;
+use banister_events::{Message, id};
 use banister_journal::{Appended, Durability};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{ID_REUSED, Item, NOTHING_TO_DECIDE, Place, Policy, Pusher, breaks, found, kept};
+use super::{ID_REUSED, Item, NOTHING_TO_DECIDE, Policy, Pusher, SessionRef, breaks, found, kept};
 use crate::desk::{AskDraft, Decided};
 use crate::pipeline::{Accepted, Incoming, NO_ACTION, again, denied};
 use crate::policy::{Gated, PolicyQuestion};
@@ -77,15 +78,15 @@ impl Gateway {
             key: waiting.key.clone(),
             idempotency: None,
         };
-        let event: Value = serde_json::from_slice(&waiting.body).unwrap_or_default();
         let mut items = source.read(vec![Ok(waiting.body.clone())]);
         let item = items.pop();
+        let message = item.as_ref().and_then(|item| item.message.clone());
+        let (named, action) = about(message.as_ref());
         let facts = item.as_ref().and_then(|item| item.read.as_ref().ok());
         let session = facts.and_then(|facts| facts.session()).unwrap_or_default().to_owned();
-        let named = event.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let about = About { session: &session, event: &named, action: read::action(&event) };
+        let about = About { session: &session, event: &named, action };
         let accepted = match item {
-            Some(item) => self.admit(&source, &item, &event, &waiting).await,
+            Some(item) => self.admit(&source, &item, &waiting).await,
             None => Err(Trouble::Found(Vec::new())),
         };
         let accepted = match accepted {
@@ -112,17 +113,20 @@ impl Gateway {
         self: &Arc<Self>,
         source: &Pusher,
         item: &Item,
-        event: &Value,
         waiting: &Waiting,
     ) -> Result<Accepted, Trouble> {
         let nothing = |why: &str| Trouble::Found(vec![NOTHING_TO_DECIDE.at("", why)]);
         let facts = item.read.as_ref().map_err(|findings| Trouble::Found(findings.clone()))?;
-        let Place::Session(session) = &facts.place else {
+        // What was read was a message.
+        let Some(message) = &item.message else { return Err(Trouble::Found(Vec::new())) };
+        let document = message.document();
+        let event = document.root();
+        let SessionRef::Session(session) = &facts.place else {
             return Err(nothing("this is a response, not an event"));
         };
         let Some(event_id) = &facts.id else { return Err(nothing("the event has no id")) };
-        let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
-        let gated = match Type::from_alias(kind) {
+        let kind = event.get("type").and_then(View::as_str).unwrap_or_default();
+        let gated = match Type::from_alias(&kind) {
             Some(Type::ActionRequested) => Some(self.verdict(event, &facts.agent, session).await),
             Some(_) => None,
             None => return Err(nothing("the type of the event is not known")),
@@ -136,7 +140,7 @@ impl Gateway {
         let before = lane.take();
         let mut memory = before.clone();
         let findings = match &mut memory {
-            Some(memory) if !known => memory.checker.message(&item.bytes),
+            Some(memory) if !known => memory.checker.parsed(message),
             _ => Vec::new(),
         };
         if strict && breaks(&findings) {
@@ -161,12 +165,11 @@ impl Gateway {
         } else {
             Durability::Synced
         };
-        let passages = memory
-            .as_mut()
-            .map(|memory| memory.hear(&item.bytes.as_ref().into(), gate.as_ref(), &draft));
+        let passages = memory.as_mut().map(|memory| memory.hear(message, gate.as_ref(), &draft));
         // Meanwhile the lane has no memory: whoever waits may go, and what is under way is recorded all the same.
+        let entry = self.keeper.message(draft, passages.unwrap_or_default());
         let (appended, ask) = self
-            .record(self.keeper.message(draft, passages.unwrap_or_default()), ask, durability)
+            .record((entry, Some(message.clone())), ask, durability)
             .await
             .map_err(Trouble::Failed)?;
         let is_new = matches!(appended, Appended::Recorded(_));
@@ -190,7 +193,7 @@ impl Gateway {
         }
     }
 
-    async fn verdict(self: &Arc<Self>, event: &Value, agent: &str, session: &str) -> Gated {
+    async fn verdict(self: &Arc<Self>, event: View<'_>, agent: &str, session: &str) -> Gated {
         let Some(action) = read::action(event) else {
             let unseen = Some("no tool or no id in the event".to_owned());
             return denied(NO_ACTION.code, "The event does not say what would run.", unseen).into();
@@ -227,11 +230,10 @@ impl Gateway {
             }
         };
         let body = waiting.body.clone();
-        let item = Item { bytes: body, read: Err(findings.clone()) };
+        let item = Item { bytes: body, message: None, read: Err(findings.clone()) };
         let draft = source.evidence(&item, &findings, self.clock.now());
-        if let Err(error) =
-            self.record(self.keeper.message(draft, Vec::new()), None, Durability::Synced).await
-        {
+        let entry = self.keeper.message(draft, Vec::new());
+        if let Err(error) = self.record((entry, None), None, Durability::Synced).await {
             tracing::error!(%error, "A refused event was not recorded.");
         }
         (code, findings)
@@ -256,9 +258,9 @@ impl Gateway {
 
     /// The refusal of an event that was not looked at any further.
     pub fn refusal(&self, code: &'static str, message: &str, body: &[u8]) -> Refusal {
-        let event: Value = serde_json::from_slice(body).unwrap_or_default();
-        let named = event.get("id").and_then(Value::as_str).unwrap_or_default();
-        let about = About { session: "", event: named, action: read::action(&event) };
+        let event = Message::parse(Protocol::Aep, Bytes::copy_from_slice(body)).ok();
+        let (named, action) = about(event.as_ref());
+        let about = About { session: "", event: &named, action };
         let message = message.to_owned();
         let decided = Decided { behavior: Behavior::Deny, message: message.clone() };
         let now = self.clock.now();
@@ -314,6 +316,14 @@ impl Gateway {
         }
         response
     }
+}
+
+/// The id of an event, and the action that it is about.
+fn about(message: Option<&Message>) -> (String, Option<Action>) {
+    let Some(message) = message else { return (String::new(), None) };
+    let document = message.document();
+    let named = document.root().get("id").and_then(View::as_str).unwrap_or_default();
+    (named.into_owned(), read::action(document.root()))
 }
 
 /// What the desk wants to know of whoever waits.

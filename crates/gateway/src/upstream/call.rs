@@ -3,14 +3,15 @@
 use banister_client::transport::{HttpBody, HttpError, HttpResponse, words_of};
 use banister_events::agui::encoding::{Encoding, MEDIA_TYPE_PROTOBUF, MEDIA_TYPE_SSE, of_response};
 use banister_events::agui::protobuf;
+use banister_events::event::Protocol;
 use banister_events::frame::length::Messages;
 use banister_events::frame::sse::Parser;
+use banister_events::json::Reason;
 use banister_events::limits::MESSAGE_BYTES;
-use banister_events::{frame, text};
+use banister_events::{Message, frame, text};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use http::{HeaderValue, Method, Request};
-use serde::de::IgnoredAny;
 
 use super::Upstream;
 
@@ -39,8 +40,35 @@ pub(super) struct Arriving {
     decoder: Decoder,
 }
 
-/// A message, or why it could not be cut out.
-pub(super) type Message = Result<Bytes, frame::Error>;
+/// What an agent sent.
+#[derive(Debug, Clone)]
+pub(crate) enum Sent {
+    /// An event.
+    Event(Message),
+    /// Bytes that are no JSON, or that nobody looked at yet.
+    Bytes(Bytes),
+}
+
+impl Sent {
+    /// The bytes of it.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        match self {
+            Self::Event(message) => message.bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// The message that it is, where it is one.
+    pub(crate) fn message(&self) -> Option<&Message> {
+        match self {
+            Self::Event(message) => Some(message),
+            Self::Bytes(_) => None,
+        }
+    }
+}
+
+/// What an agent sent, or why it could not be cut out.
+pub(super) type Framed = Result<Sent, frame::Error>;
 
 impl Upstream {
     /// Asks for a run, and waits until its answer begins.
@@ -86,7 +114,7 @@ impl Upstream {
 
 impl Arriving {
     /// The messages of the next piece, and its size; none when nothing more comes.
-    pub(super) async fn next(&mut self) -> Option<Result<(Vec<Message>, usize), HttpError>> {
+    pub(super) async fn next(&mut self) -> Option<Result<(Vec<Framed>, usize), HttpError>> {
         let piece = match self.body.next().await? {
             Ok(piece) => piece,
             Err(error) => return Some(Err(error)),
@@ -100,22 +128,30 @@ impl Arriving {
     }
 
     /// What is left when nothing more comes: an event whose frame was not closed, or half of one.
-    pub(super) fn end(&mut self) -> Option<Message> {
+    pub(super) fn end(&mut self) -> Option<Framed> {
         match &mut self.decoder {
             Decoder::Sse(parser) => {
                 let (_, told) = parser.end()?;
-                Some(told.map(|message| message.data.clone()).and_then(|data| {
-                    let whole = serde_json::from_str::<IgnoredAny>(&data).is_ok();
-                    let half = frame::Error::Truncated { missing: 0 };
-                    if whole { Ok(Bytes::from(data)) } else { Err(half) }
+                Some(told.map(|message| Bytes::from(message.data.clone())).and_then(|data| {
+                    match Message::recorded(Protocol::Agui, data.clone()) {
+                        Ok(message) => Ok(Sent::Event(message)),
+                        // It is whole, whatever else is wrong with it.
+                        Err(error) if is_whole(error.reason) => Ok(Sent::Bytes(data)),
+                        Err(_) => Err(frame::Error::Truncated { missing: 0 }),
+                    }
                 }))
             }
             Decoder::Protobuf(messages) => {
                 let (_, told) = messages.end()?;
-                Some(told.map(Bytes::copy_from_slice))
+                Some(told.map(|message| Sent::Bytes(Bytes::copy_from_slice(message))))
             }
         }
     }
+}
+
+/// Whether bytes that are no JSON for a reason can be a whole message.
+fn is_whole(reason: Reason) -> bool {
+    matches!(reason, Reason::Surrogate | Reason::Range | Reason::Depth)
 }
 
 /// Bytes → events, in either form.
@@ -127,16 +163,18 @@ enum Decoder {
 
 impl Decoder {
     /// The next message of a piece; one that only a later version knows is empty.
-    fn read(&mut self, rest: &mut &[u8]) -> Option<Result<Option<Bytes>, frame::Error>> {
+    fn read(&mut self, rest: &mut &[u8]) -> Option<Result<Option<Sent>, frame::Error>> {
         match self {
             Self::Sse(parser) => {
                 let (_, told) = parser.read(rest)?;
-                Some(told.map(|message| Some(Bytes::from(message.data.clone()))))
+                Some(told.map(|message| Some(Sent::Bytes(message.data.clone().into()))))
             }
             Self::Protobuf(messages) => {
                 let (_, told) = messages.read(rest)?;
                 Some(told.and_then(|message| match protobuf::decode(message) {
-                    Ok(event) => Ok(event.map(|event| Bytes::from(event.to_string()))),
+                    Ok(event) => {
+                        Ok(event.map(|event| Sent::Event(Message::of_value(Protocol::Agui, event))))
+                    }
                     Err(_) => Err(frame::Error::Binary),
                 }))
             }

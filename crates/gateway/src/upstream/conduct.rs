@@ -1,23 +1,24 @@
 //! A run from its request to its end, whoever listens.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use banister_events::activity::Origin;
-use banister_events::agui::read::Reader;
+use banister_events::agui::rejoin::{self, RunEdge, run_error};
+use banister_events::capture::Envelope;
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
-use banister_events::id;
-use banister_events::json::Parser;
+use banister_events::{Message, Reader, id};
 use banister_journal::{Appended, Draft, Durability, Entry, Kind, Passage, Source};
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::call::{Arriving, Failure};
-use super::guard::{Guard, Passed, failed, kind};
+use super::call::{Arriving, Failure, Sent};
+use super::guard::{Guard, Passed};
 use super::{Live, Upstream};
 use crate::index::Index;
 use crate::ingest::Status;
@@ -27,6 +28,8 @@ use crate::{Error, Gateway};
 const LINGER: Duration = Duration::from_secs(1);
 /// The version of the reading that is recorded with each event.
 const READER: u32 = 1;
+/// The longest name of a run or a call that is kept beside an event.
+const NAME_BYTES: usize = 200;
 /// How much is kept of a message that was changed.
 const EVIDENCE: usize = banister_events::limits::EVIDENCE_BYTES;
 
@@ -80,7 +83,7 @@ impl Gateway {
             Ok(arriving) => arriving,
             Err(failure) => {
                 tracing::warn!(upstream = wanted.name, %failure, "An agent gave no run.");
-                live.tell(vec![failed("upstream", &failure.to_string()).into()], true);
+                live.tell(vec![Sent::Event(run_error("upstream", &failure.to_string()))], true);
                 self.upstreams.lose(live);
                 begun.send(Err(failure)).ok();
                 return;
@@ -98,7 +101,7 @@ impl Gateway {
         if let Err(error) = ended {
             tracing::error!(upstream = wanted.name, %error, "A run was not recorded to its end.");
             let why = "what follows could not be recorded, so it is not told";
-            live.tell(vec![failed("journal", why).into()], true);
+            live.tell(vec![Sent::Event(run_error("journal", why))], true);
         }
     }
 }
@@ -115,7 +118,7 @@ impl<'r> Run<'r> {
         let session = id::derive("s_", &[&key, &protocol, thread]);
         let (agent, door) = (wanted.name.clone(), "upstream".to_owned());
         let source = Source { protocol, agent, door, key };
-        let (reader, index) = (Reader::default(), Index::default());
+        let (reader, index) = (Reader::for_protocol(Protocol::Agui), Index::default());
         Self { gateway, wanted, session, source, turn: None, reader, index }
     }
 
@@ -183,21 +186,24 @@ impl<'r> Run<'r> {
 
     /// Records what became of messages, then tells it.
     async fn pass(&mut self, passed: Vec<Passed>) -> Result<(), Error> {
-        let (mut entries, mut events) = (Vec::new(), Vec::new());
+        let (mut entries, mut messages, mut events) = (Vec::new(), Vec::new(), Vec::new());
         let ends = passed.iter().any(|passed| passed.ends);
         for Passed { instead, findings, events: good, .. } in passed {
             if let Some(bytes) = instead {
                 entries.push(self.evidence(&bytes, &findings));
+                messages.push(None);
             }
             for (event, findings) in good {
-                entries.push(self.entry(&event, &findings));
+                let (entry, message) = self.entry(&event, &findings);
+                entries.push(entry);
+                messages.push(message);
                 events.push(event);
             }
         }
         if !entries.is_empty() {
             let appended = self.gateway.journal.append(entries, Durability::Synced).await?;
             if let Appended::Recorded(records) = appended {
-                self.gateway.hub.publish(&records);
+                self.gateway.hub.publish_parsed(&records, messages);
             }
             for _ in &events {
                 self.gateway.metrics.pushed(Protocol::Agui, Status::Recorded);
@@ -209,33 +215,32 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
-    fn entry(&mut self, event: &Bytes, findings: &[Finding]) -> Entry {
-        let mut body = event.clone();
-        let mut action = None;
-        if let Ok(fields) = serde_json::from_slice::<Map<String, Value>>(event) {
-            let word = |name: &str| {
-                let word = fields.get(name)?.as_str()?;
-                (word.len() <= 200).then(|| word.to_owned())
-            };
-            action = word("toolCallId");
-            if kind(event).as_deref() == Some("RUN_STARTED") {
-                self.turn = word("runId");
-                body = self.with_input(fields).unwrap_or(body);
-            }
+    /// What is recorded of an event, and the message that this is.
+    fn entry(&mut self, event: &Sent, findings: &[Finding]) -> (Entry, Option<Message>) {
+        let Some(message) = event.message() else {
+            let draft = self.draft(Kind::Event, event.bytes().clone(), findings);
+            return (self.gateway.keeper.message(draft, Vec::new()), None);
+        };
+        let short = |name: &String| name.len() <= NAME_BYTES;
+        let mut message = message.clone();
+        if let Some(RunEdge::Started(run)) = RunEdge::of(&message) {
+            self.turn = run.filter(short);
+            message = rejoin::with_input(&message, &self.wanted.input).unwrap_or(message);
         }
-        let found = self.found(&body);
-        let draft = self.draft(Kind::Event, body, findings);
-        self.gateway.keeper.message(Draft { action, ..draft }, found)
+        let document = message.document();
+        let action = Envelope::of(Protocol::Agui, document.root()).action;
+        let action = action.map(Cow::into_owned).filter(short);
+        let found = self.found(&message);
+        let draft = self.draft(Kind::Event, message.bytes().clone(), findings);
+        (self.gateway.keeper.message(Draft { action, ..draft }, found), Some(message))
     }
 
     /// What can be found now that this was said.
-    fn found(&mut self, event: &[u8]) -> Vec<Passage> {
+    fn found(&mut self, event: &Message) -> Vec<Passage> {
         let session = self.session.as_str().into();
         let origin = Origin { session, seq: 0, time: self.gateway.clock.now() };
-        let (mut parser, mut told) = (Parser::default(), Vec::new());
-        if let Ok(document) = parser.parse(event) {
-            self.reader.read(document.root(), &origin, &mut told);
-        }
+        let mut told = Vec::new();
+        self.reader.read(event, None, &origin, &mut told);
         told.iter().filter_map(|activity| self.index.add(activity)).collect()
     }
 
@@ -258,27 +263,5 @@ impl<'r> Run<'r> {
             findings: if findings.is_empty() { Value::Null } else { json!(findings) },
             gate: None,
         }
-    }
-
-    /// The start of a run with what it was asked, where the agent does not restate that: who reads the session is to
-    /// know what was said to it. What the thread has already is left out.
-    fn with_input(&self, mut start: Map<String, Value>) -> Option<Bytes> {
-        if start.contains_key("input") {
-            return None;
-        }
-        let asked = &self.wanted.input;
-        let messages = asked.get("messages")?.as_array()?;
-        let answered =
-            |message: &Value| message.get("role").is_some_and(|role| role == "assistant");
-        let new = messages.iter().rposition(answered).map_or(0, |last| last + 1);
-        let mut input = json!({
-            "threadId": start.get("threadId")?, "runId": start.get("runId")?,
-            "messages": messages.get(new..).unwrap_or_default(),
-        });
-        if let (Some(resume), Some(input)) = (asked.get("resume"), input.as_object_mut()) {
-            input.insert("resume".to_owned(), resume.clone());
-        }
-        start.insert("input".to_owned(), input);
-        Some(Value::Object(start).to_string().into())
     }
 }

@@ -1,23 +1,24 @@
 //! One run as its clients hear it: every event in memory until it is over, and what they make together.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use banister_events::agui::follow::Follower;
 use banister_events::agui::reduce::{Message, Reducer};
+use banister_events::agui::rejoin::{self, OpenItems, RunEdge};
 use bytes::Bytes;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::call::Sent;
 use crate::attach::{dropping, sent};
 
 /// One run of a thread.
 #[derive(Debug)]
 pub(crate) struct Live {
-    told: Mutex<Told>,
+    told: Mutex<RunLog>,
     /// Rings when something was told.
     bell: watch::Sender<()>,
     listeners: AtomicUsize,
@@ -25,7 +26,7 @@ pub(crate) struct Live {
 }
 
 #[derive(Debug)]
-struct Told {
+struct RunLog {
     /// The runs that this is: as it was asked for, and as the agent calls it.
     runs: HashSet<String>,
     /// Messages and state, as far as the events have come.
@@ -36,7 +37,7 @@ struct Told {
     /// The last run's start, and its ends.
     start: Option<Bytes>,
     ends: Vec<Bytes>,
-    open: Open,
+    open: OpenItems,
     over: bool,
     heard: bool,
     /// Whether every card of the thread is known here. Clients do not send theirs.
@@ -60,14 +61,14 @@ impl Live {
         let state = input.get("state").filter(|state| !state.is_null()).cloned();
         let reducer = Reducer::with(messages, state.unwrap_or_else(|| Value::Object(Map::new())));
         let run = input.get("runId").and_then(Value::as_str).unwrap_or_default();
-        let told = Told {
+        let told = RunLog {
             runs: HashSet::from([run.to_owned()]),
             follower: Follower::new(reducer),
             events: Vec::new(),
             bytes: 0,
             start: None,
             ends: Vec::new(),
-            open: Open::default(),
+            open: OpenItems::default(),
             over: false,
             heard: false,
             all_cards,
@@ -81,10 +82,10 @@ impl Live {
     }
 
     /// Tells events that are history by now.
-    pub(super) fn tell(&self, events: Vec<Bytes>, over: bool) {
+    pub(super) fn tell(&self, events: Vec<Sent>, over: bool) {
         let mut told = self.lock();
         for event in events {
-            told.take(event);
+            told.take(&event);
         }
         told.over |= over;
         drop(told);
@@ -166,7 +167,7 @@ impl Live {
         self.lock().bytes
     }
 
-    fn lock(&self) -> MutexGuard<'_, Told> {
+    fn lock(&self) -> MutexGuard<'_, RunLog> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -181,23 +182,27 @@ impl Drop for Listener {
     }
 }
 
-impl Told {
-    fn take(&mut self, event: Bytes) {
-        self.bytes += event.len();
-        let head: Head = serde_json::from_slice(&event).unwrap_or_default();
-        match &*head.kind {
-            "RUN_STARTED" => {
-                self.start = Some(event.clone());
-                self.ends.clear();
-                self.runs.extend(head.run.clone());
-            }
-            "RUN_FINISHED" | "RUN_ERROR" => self.ends.push(event.clone()),
-            _ => {}
-        }
-        self.open.take(&head, &event);
+impl RunLog {
+    fn take(&mut self, event: &Sent) {
+        let bytes = event.bytes().clone();
+        self.bytes += bytes.len();
         // What breaks the protocol passes only where it is to pass; from there on nobody knows what it means.
-        self.follower.event(&event).ok();
-        self.events.push(event);
+        if let Some(event) = event.message() {
+            match RunEdge::of(event) {
+                Some(RunEdge::Started(run)) => {
+                    self.start = Some(bytes.clone());
+                    self.ends.clear();
+                    self.runs.extend(run);
+                }
+                Some(RunEdge::Ended) => self.ends.push(bytes.clone()),
+                None => {}
+            }
+            self.open.take(event);
+            self.follower.message(event).ok();
+        } else {
+            self.follower.event(&bytes).ok();
+        }
+        self.events.push(bytes);
     }
 
     fn again(&self, input: &Value) -> Vec<Bytes> {
@@ -207,20 +212,12 @@ impl Told {
         let messages: Vec<Value> = reducer.messages().map(Message::to_value).collect();
         let first = dropping(&messages, &sent(input), self.all_cards);
         events.extend(first.map(|first| first.to_string().into()));
-        let owned = if self.all_cards { Value::Null } else { json!([]) };
-        let all = json!({
-            "type": "MESSAGES_SNAPSHOT",
-            "messages": messages,
-            // Where the cards of earlier runs are not known here, they stay.
-            "metadata": { "@ag-ui/client": { "authoritativeActivityTypes": owned } },
-        });
-        events.push(all.to_string().into());
+        events.push(rejoin::messages(&messages, self.all_cards).bytes().clone());
         if !reducer.state().is_null() {
-            let state = json!({ "type": "STATE_SNAPSHOT", "snapshot": reducer.state() });
-            events.push(state.to_string().into());
+            events.push(rejoin::state(reducer.state()).bytes().clone());
         }
         if self.ends.is_empty() {
-            events.extend(self.open.again());
+            events.extend(self.open.again().map(|event| event.bytes().clone()));
         }
         events.extend(self.ends.iter().cloned());
         events
@@ -254,89 +251,4 @@ fn with_cards(messages: Vec<Value>, before: &Reducer) -> Vec<Value> {
     }
     all.extend(rest);
     all
-}
-
-/// What is open, so that it can be opened again for who comes back.
-#[derive(Debug, Default)]
-struct Open {
-    /// Kind and name → the event that opened it, in their order.
-    started: Vec<(String, Bytes)>,
-    /// Owner → what its chunks go on with.
-    lanes: BTreeMap<Option<String>, Bytes>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Head {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(rename = "runId")]
-    run: Option<String>,
-    #[serde(rename = "messageId")]
-    message: Option<String>,
-    #[serde(rename = "toolCallId")]
-    call: Option<String>,
-    #[serde(rename = "stepName")]
-    step: Option<String>,
-    #[serde(rename = "subagentRunId")]
-    owner: Option<String>,
-}
-
-impl Open {
-    fn take(&mut self, head: &Head, event: &Bytes) {
-        let id = head.message.as_ref().or(head.call.as_ref());
-        match &*head.kind {
-            "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR" => return *self = Self::default(),
-            "TEXT_MESSAGE_CHUNK" | "TOOL_CALL_CHUNK" | "REASONING_MESSAGE_CHUNK" => {
-                if let (Some(_), Some(opener)) = (id, without_words(event)) {
-                    self.lanes.insert(head.owner.clone(), opener);
-                }
-                return;
-            }
-            "MESSAGES_SNAPSHOT" => self.lanes.clear(),
-            "RAW"
-            | "ACTIVITY_SNAPSHOT"
-            | "ACTIVITY_DELTA"
-            | "REASONING_ENCRYPTED_VALUE"
-            | "SUBAGENT_STARTED" => {}
-            _ => drop(self.lanes.remove(&head.owner)),
-        }
-        let (what, opens) = match &*head.kind {
-            "TEXT_MESSAGE_START" => ("text", true),
-            "TEXT_MESSAGE_END" => ("text", false),
-            "TOOL_CALL_START" => ("call", true),
-            "TOOL_CALL_END" => ("call", false),
-            "REASONING_START" => ("span", true),
-            "REASONING_END" => ("span", false),
-            "REASONING_MESSAGE_START" => ("reasoning", true),
-            "REASONING_MESSAGE_END" => ("reasoning", false),
-            "STEP_STARTED" => ("step", true),
-            "STEP_FINISHED" => ("step", false),
-            "SUBAGENT_STARTED" => ("subagent", true),
-            "SUBAGENT_FINISHED" | "SUBAGENT_ERROR" => ("subagent", false),
-            _ => return,
-        };
-        let name = match what {
-            "step" => format!("{:?} {:?}", head.owner, head.step),
-            "subagent" => format!("{:?}", head.owner),
-            _ => format!("{id:?}"),
-        };
-        let key = format!("{what} {name}");
-        self.started.retain(|(known, _)| *known != key);
-        if opens {
-            self.started.push((key, event.clone()));
-        }
-    }
-
-    fn again(&self) -> impl Iterator<Item = Bytes> {
-        self.started.iter().map(|(_, start)| start).chain(self.lanes.values()).cloned()
-    }
-}
-
-/// A chunk that says what it is a part of, and nothing else.
-fn without_words(chunk: &[u8]) -> Option<Bytes> {
-    let mut event: Map<String, Value> = serde_json::from_slice(chunk).ok()?;
-    event.shift_remove("delta");
-    event.shift_remove("rawEvent");
-    Some(Value::Object(event).to_string().into())
 }
