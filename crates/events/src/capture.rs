@@ -12,7 +12,7 @@ use crate::json::View;
 
 /// What a message says about itself. Nothing here was checked.
 #[derive(Debug, Clone, Default)]
-pub struct Envelope<'a> {
+pub struct MessageHeader<'a> {
     /// The type of the event.
     pub kind: Option<Cow<'a, str>>,
     /// The agent that it is of; AG-UI names none.
@@ -29,22 +29,20 @@ pub struct Envelope<'a> {
     pub action: Option<Cow<'a, str>>,
     /// The event that it is the response to.
     pub request: Option<Cow<'a, str>>,
-    /// Where that stands.
-    pub request_pointer: &'static str,
     /// Whether it subscribes or answers, and is no event.
     pub is_control: bool,
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> MessageHeader<'a> {
     /// What a message says about itself.
     ///
     /// ```
-    /// use banister_events::capture::Envelope;
+    /// use banister_events::capture::MessageHeader;
     /// use banister_events::event::Protocol;
     /// let mut parser = banister_events::json::Parser::default();
     /// let event = parser.parse(br#"{"type": "agent.stop", "id": "evt_1", "session": {"id": "s1"}}"#)?;
-    /// let envelope = Envelope::of(Protocol::Aep, event.root());
-    /// assert_eq!(envelope.session.as_deref(), Some("s1"));
+    /// let header = MessageHeader::of(Protocol::Aep, event.root());
+    /// assert_eq!(header.session.as_deref(), Some("s1"));
     /// # Ok::<(), banister_events::json::Error>(())
     /// ```
     pub fn of(protocol: Protocol, event: View<'a>) -> Self {
@@ -79,7 +77,6 @@ impl<'a> Envelope<'a> {
                 turn: word("/session/turn_id"),
                 action: word("/action/id").or_else(|| word("/action_id")),
                 request: word("/request_event_id").filter(|_| event.get("type").is_none()),
-                request_pointer: "/request_event_id",
                 ..Self::default()
             },
         }

@@ -22,10 +22,10 @@ use crate::{frame, limits};
 /// # Ok::<(), banister_events::message::Unreadable>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Message(Arc<Parts>);
+pub struct Message(Arc<Parsed>);
 
 #[derive(Debug)]
-struct Parts {
+struct Parsed {
     protocol: Option<Protocol>,
     bytes: Bytes,
     nodes: Nodes,
@@ -77,7 +77,7 @@ impl Message {
     }
 
     fn new(protocol: Option<Protocol>, bytes: Bytes, nodes: Nodes, value: OnceLock<Value>) -> Self {
-        Self(Arc::new(Parts { protocol, bytes, nodes, value }))
+        Self(Arc::new(Parsed { protocol, bytes, nodes, value }))
     }
 
     /// The protocol that it speaks; none for a native payload.

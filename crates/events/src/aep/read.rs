@@ -119,7 +119,7 @@ impl Reader {
 
     /// Who and where; the same as before where nothing changed.
     fn surroundings(&mut self, event: View<'_>, kind: Option<Type>) -> Arc<Context> {
-        let mut fresh = Around::of(event);
+        let mut fresh = BorrowedContext::of(event);
         if self.trusting {
             let thread = if fresh.subagent.is_some() {
                 "/session/parent/conversation_id"
@@ -315,7 +315,7 @@ impl Moment<'_> {
 
 /// Who and where, from the envelope.
 pub fn context(event: View<'_>) -> Context {
-    Around::of(event).into_context()
+    BorrowedContext::of(event).into_context()
 }
 
 /// The agent of a message that names none.
@@ -323,7 +323,7 @@ const UNKNOWN: &str = "unknown";
 
 /// Who and where, as an event says it: copied only where it is news.
 #[derive(Debug, Default)]
-struct Around<'a> {
+struct BorrowedContext<'a> {
     agent: Option<Cow<'a, str>>,
     agent_name: Option<Cow<'a, str>>,
     agent_version: Option<Cow<'a, str>>,
@@ -336,7 +336,7 @@ struct Around<'a> {
     model: Option<Cow<'a, str>>,
 }
 
-impl<'a> Around<'a> {
+impl<'a> BorrowedContext<'a> {
     fn of(event: View<'a>) -> Self {
         let mut around = Self::default();
         for (name, value) in event.entries() {

@@ -1,7 +1,7 @@
 //! What a pushed message says about itself: its session, its agent, its id. Nothing here is believed further than that:
 //! sessions are named by the key as well, so nobody can speak in somebody else's.
 
-use banister_events::capture::{self, Envelope};
+use banister_events::capture::{self, MessageHeader};
 use banister_events::check::{self, Checker};
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
@@ -103,13 +103,13 @@ impl Pusher {
         if !event.is_object() {
             return Err(kept(check::message(self.protocol, message)));
         }
-        let envelope = Envelope::of(self.protocol, event);
-        if envelope.is_control {
-            let kind = envelope.kind.unwrap_or_default();
+        let header = MessageHeader::of(self.protocol, event);
+        if header.is_control {
+            let kind = header.kind.unwrap_or_default();
             let message = format!("{} is no event", text::one_line(&kind));
             return Err(vec![NOT_AN_EVENT.at("/type", message)]);
         }
-        let agent = envelope.agent.as_deref().and_then(name);
+        let agent = header.agent.as_deref().and_then(name);
         let agent = agent.unwrap_or_else(|| match self.protocol {
             Protocol::Agui => Protocol::Agui.name().to_owned(),
             Protocol::Aaep | Protocol::Aep => "unknown".to_owned(),
@@ -117,22 +117,22 @@ impl Pusher {
         // What has no id of its own is known again by that of the push.
         let push = || self.idempotency.as_ref().map(|push| format!("{push}/{index}"));
         Ok(Facts {
-            place: self.session_of(&envelope, &agent),
+            place: self.session_of(&header, &agent),
             agent,
-            id: envelope.id.as_deref().map(key).or_else(push),
-            turn: envelope.turn.as_deref().and_then(name),
-            action: envelope.action.as_deref().and_then(name),
+            id: header.id.as_deref().map(key).or_else(push),
+            turn: header.turn.as_deref().and_then(name),
+            action: header.action.as_deref().and_then(name),
             asks: capture::may_ask(self.protocol, event),
-            findings: self.other_thread(&envelope).into_iter().collect(),
+            findings: self.other_thread(&header).into_iter().collect(),
         })
     }
 
     /// Where a message belongs: AG-UI's events to the thread that they were pushed to, a response to its request.
-    fn session_of(&self, envelope: &Envelope<'_>, agent: &str) -> SessionRef {
-        if let Some(request) = envelope.request.as_deref() {
+    fn session_of(&self, header: &MessageHeader<'_>, agent: &str) -> SessionRef {
+        if let Some(request) = header.request.as_deref() {
             return SessionRef::Of(key(request));
         }
-        let session = envelope.session.as_deref().unwrap_or("-");
+        let session = header.session.as_deref().unwrap_or("-");
         let names: &[&str] = match self.protocol {
             Protocol::Aaep => &[session],
             Protocol::Agui => &[self.thread.as_deref().unwrap_or("-")],
@@ -144,14 +144,14 @@ impl Pusher {
     }
 
     /// The finding for an event that names another thread than the one that it was pushed to.
-    fn other_thread(&self, envelope: &Envelope<'_>) -> Option<Finding> {
+    fn other_thread(&self, header: &MessageHeader<'_>) -> Option<Finding> {
         if self.protocol != Protocol::Agui {
             return None;
         }
         let thread = self.thread.as_deref().unwrap_or("-");
-        let named = envelope.session.as_deref().filter(|named| *named != thread)?;
+        let named = header.session.as_deref().filter(|named| *named != thread)?;
         let message = format!("it names the thread {}", text::one_line(named));
-        Some(OTHER_THREAD.at(envelope.session_pointer, text::shorten(&message, 300)))
+        Some(OTHER_THREAD.at(header.session_pointer, text::shorten(&message, 300)))
     }
 }
 

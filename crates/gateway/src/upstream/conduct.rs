@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use banister_events::activity::Origin;
 use banister_events::agui::rejoin::{self, RunEdge, run_error};
-use banister_events::capture::Envelope;
+use banister_events::capture::MessageHeader;
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
 use banister_events::{Message, Reader, id};
@@ -228,7 +228,7 @@ impl<'r> Run<'r> {
             message = rejoin::with_input(&message, &self.wanted.input).unwrap_or(message);
         }
         let document = message.document();
-        let action = Envelope::of(Protocol::Agui, document.root()).action;
+        let action = MessageHeader::of(Protocol::Agui, document.root()).action;
         let action = action.map(Cow::into_owned).filter(short);
         let found = self.found(&message);
         let draft = self.draft(Kind::Event, message.bytes().clone(), findings);

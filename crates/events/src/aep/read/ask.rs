@@ -27,7 +27,7 @@ pub(super) struct Book {
     actions: Newest<Seen>,
     pub(super) asks: Asks,
     /// Token → what else is known of an ask that was told.
-    pub(super) told: Newest<ToldAsk>,
+    pub(super) told: Newest<PendingAsk>,
     /// Actions of which a refusal was told, or a question closed.
     over: Newest<Over>,
 }
@@ -45,7 +45,7 @@ struct Seen {
 
 /// An ask that was told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct ToldAsk {
+pub(super) struct PendingAsk {
     /// The event that asks.
     pub(super) event: String,
     pub(super) action: Option<String>,
@@ -83,7 +83,7 @@ impl Book {
         let question = matches!(ask.kind, AskKind::Clarification { .. });
         let action = ask.action.as_ref().map(|action| action.id.clone());
         self.asks.open(Ask { action: ask.action.as_ref().map(small), ..ask.clone() });
-        let told = ToldAsk { event, action, question };
+        let told = PendingAsk { event, action, question };
         if let Some((oldest, _)) = self.told.insert(&ask.token, told, ASKS) {
             self.asks.remove(&oldest);
         }
@@ -119,8 +119,8 @@ impl Book {
 
     /// The token of the ask that a response is about.
     fn token(&self, event: &str, action: Option<&str>) -> Option<String> {
-        let by_event = |told: &ToldAsk| told.event == event;
-        let by_action = |told: &ToldAsk| !told.question && told.action.as_deref() == action;
+        let by_event = |told: &PendingAsk| told.event == event;
+        let by_action = |told: &PendingAsk| !told.question && told.action.as_deref() == action;
         let found =
             self.told.newest(by_event).or_else(|| action.and_then(|_| self.told.newest(by_action)));
         found.map(|(token, _)| token.to_owned())
