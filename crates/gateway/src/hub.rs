@@ -17,17 +17,17 @@ const TAIL_BYTES: usize = 32 * 1024 * 1024;
 const PARSED: usize = 512;
 const PARSED_BYTES: usize = 4 * 1024 * 1024;
 
-/// The last records, and a bell.
+/// The newest records, and a bell that rings when there are more.
 #[derive(Debug, Clone)]
 pub struct Hub {
-    tail: Arc<Mutex<Tail>>,
+    tail: Arc<Mutex<RecentRecords>>,
     bell: watch::Sender<u64>,
-    /// Held once by each that follows.
+    /// Every [`FollowerGuard`] has a weak reference to this: their number is the number of followers.
     followers: Arc<()>,
 }
 
 #[derive(Debug)]
-struct Tail {
+struct RecentRecords {
     records: VecDeque<Arc<Record>>,
     bytes: usize,
     /// Position → the message that the record there holds, the newest ones.
@@ -35,19 +35,20 @@ struct Tail {
     parsed_bytes: usize,
     /// Everything up to here was published.
     head: u64,
-    /// Published out of turn: two writers were released by one commit and came here in the other order.
+    /// Records that came before an earlier position did: one commit released two writers, and the later one was first
+    /// here.
     early: std::collections::BTreeMap<u64, Arc<Record>>,
 }
 
-/// One who follows.
-#[derive(Debug, Clone)]
-#[expect(dead_code, reason = "that it is there is all that it says")]
-pub struct Follows(Weak<()>);
+/// Counts one follower of the hub until it is dropped.
+#[derive(Debug)]
+#[expect(dead_code, reason = "the count is the number of these")]
+pub struct FollowerGuard(Weak<()>);
 
 impl Hub {
     /// A hub that stands at the journal's head.
     pub fn new(head: u64) -> Self {
-        let tail = Tail {
+        let tail = RecentRecords {
             records: VecDeque::new(),
             bytes: 0,
             parsed: VecDeque::new(),
@@ -96,7 +97,7 @@ impl Hub {
                 }
             }
             if tail.early.len() > TAIL {
-                // A position that never came. Whoever needs what is missing here reads it from the journal.
+                // One position never came. Whoever needs its record reads it from the journal.
                 tail.head = tail.early.keys().next_back().copied().unwrap_or(tail.head);
                 tail.early.clear();
                 tail.records.clear();
@@ -116,12 +117,12 @@ impl Hub {
         self.bell.subscribe()
     }
 
-    /// Counts one who follows, for as long as this is held.
-    pub fn counted(&self) -> Follows {
-        Follows(Arc::downgrade(&self.followers))
+    /// Counts one more follower, until the guard is dropped.
+    pub fn counted(&self) -> FollowerGuard {
+        FollowerGuard(Arc::downgrade(&self.followers))
     }
 
-    /// How many follow it.
+    /// How many followers there are.
     pub fn followers(&self) -> usize {
         Arc::weak_count(&self.followers)
     }

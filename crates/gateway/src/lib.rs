@@ -81,7 +81,7 @@ use manifest::Manifest;
 use metrics::Metrics;
 use policy::PolicyStore;
 use rate::Rates;
-use subscriptions::Subscriptions;
+use subscriptions::SubscriptionTable;
 use suite::Suite;
 use upstream::{Upstream, Upstreams};
 
@@ -139,14 +139,14 @@ pub struct Gateway {
     pub(crate) policy_store: PolicyStore,
     pub(crate) journal: Journal,
     pub(crate) hub: Hub,
-    pub(crate) feeds: deliver::Feeds,
+    pub(crate) feeds: deliver::LiveFeeds,
     pub(crate) desk: Desk,
     pub(crate) keeper: Keeper,
     pub(crate) idle: Idle,
     /// Who may come in.
     pub keys: Keys,
     pub(crate) manifest: Manifest,
-    pub(crate) subscriptions: Subscriptions,
+    pub(crate) subscriptions: SubscriptionTable,
     /// The doors of AAEP's conformance suite, where they are open.
     pub(crate) suite: OnceLock<Suite>,
     pub(crate) clock: Clock,
@@ -198,13 +198,13 @@ impl Gateway {
             policy_store,
             journal,
             hub,
-            feeds: deliver::Feeds::default(),
+            feeds: deliver::LiveFeeds::default(),
             desk,
             keeper,
             idle: Idle::default(),
             keys,
             manifest,
-            subscriptions: Subscriptions::default(),
+            subscriptions: SubscriptionTable::default(),
             suite: OnceLock::new(),
             clock,
             lanes: Lanes::default(),

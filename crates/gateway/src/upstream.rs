@@ -86,7 +86,7 @@ impl Upstream {
             idle: Duration::from_mins(5),
             longest: Duration::from_hours(1),
             bytes: 64_000_000,
-            keep_alive: crate::attach::KEEP_ALIVE,
+            keep_alive: crate::deliver::KEEP_ALIVE,
         }
     }
 

@@ -12,8 +12,8 @@ use banister_policy::{Effect, Explained, Explanation};
 use clap::Args;
 use serde_json::json;
 
-use crate::data_dir::quoted;
 use super::sources::{RuleArgs, WhereArgs, policy_store};
+use crate::data_dir::quoted;
 use crate::failure::{Failure, GOOD};
 
 /// The longest text that is read, in bytes: no hook takes a longer one.

@@ -93,6 +93,11 @@ impl Shaper {
         self.queue.len()
     }
 
+    /// The events that wait, in the order in which they are going to be sent.
+    pub fn waiting(&self) -> impl Iterator<Item = &Value> {
+        self.queue.events()
+    }
+
     /// How many reports of progress were dropped because too much waited.
     pub fn dropped(&self) -> u64 {
         self.queue.dropped()
@@ -101,19 +106,32 @@ impl Shaper {
     /// What is to be sent now that this happened.
     pub fn take(&mut self, activity: &Activity, now: Timestamp) -> Vec<Value> {
         let mut out = self.tick(now);
+        for event in self.write(activity, &mut out) {
+            self.admit(event, &mut out);
+        }
+        out
+    }
+
+    /// Takes something that happened before the subscriber came and that it is not sent: what follows has the same ids
+    /// as for those who were there. Gives what is to be sent all the same.
+    pub fn skip(&mut self, activity: &Activity) -> Vec<Value> {
+        let mut out = Vec::new();
+        self.write(activity, &mut out);
+        out
+    }
+
+    /// The events of an activity. Where there are too many conversations, one is closed for it.
+    fn write(&mut self, activity: &Activity, closed: &mut Vec<Value>) -> Vec<Value> {
         let conversation: &str = &activity.origin.session;
         if !self.writers.contains_key(conversation) {
-            self.make_room(&mut out);
+            self.make_room(closed);
             let scribe = Scribe { writer: writer(&self.terms), used: 0 };
             self.writers.insert(conversation.to_owned(), scribe);
         }
         self.turn += 1;
-        let Some(scribe) = self.writers.get_mut(conversation) else { return out };
+        let Some(scribe) = self.writers.get_mut(conversation) else { return Vec::new() };
         scribe.used = self.turn;
-        for event in scribe.writer.write(activity) {
-            self.admit(event, &mut out);
-        }
-        out
+        scribe.writer.write(activity)
     }
 
     /// What was held and may be sent now.

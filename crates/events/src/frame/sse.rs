@@ -397,19 +397,40 @@ pub struct Outgoing<'a> {
 pub fn write(out: &mut Vec<u8>, message: &Outgoing<'_>) {
     for (name, value) in [("id", message.id), ("event", message.event)] {
         if let Some(value) = value {
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(b": ");
-            out.extend(value.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r' | 0)));
-            out.push(b'\n');
+            write_field(out, name, value);
         }
     }
     write_lines(out, b"data: ", message.data);
     out.push(b'\n');
 }
 
+/// Writes an id without data: a client takes it as the id to resume from, and hears nothing.
+///
+/// ```
+/// use banister_events::frame::sse::{Parser, write_id};
+/// let mut out = Vec::new();
+/// write_id(&mut out, "7");
+/// let mut parser = Parser::new(100);
+/// parser.push(&out)?;
+/// assert!(parser.next().is_none());
+/// assert_eq!(parser.last_id(), Some("7"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_id(out: &mut Vec<u8>, id: &str) {
+    write_field(out, "id", id);
+    out.push(b'\n');
+}
+
 /// Writes a comment, which keeps a quiet connection open.
 pub fn comment(out: &mut Vec<u8>, text: &str) {
     write_lines(out, b": ", text);
+    out.push(b'\n');
+}
+
+fn write_field(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend(value.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r' | 0)));
     out.push(b'\n');
 }
 

@@ -108,7 +108,7 @@ impl WaitingEvent {
 
     /// Takes what came before into this event. It is another event now, so it has an id of its own.
     fn absorb(&mut self, mut earlier: Self) {
-        let id = id::derive("evt_", &["merged", earlier.text("event_id"), self.text("event_id")]);
+        let id = id::merged(earlier.text("event_id"), self.text("event_id"));
         self.set("event_id", json!(id));
         if let Some(from) = earlier.event.get_mut("from_state").map(Value::take) {
             self.set("from_state", from);
@@ -150,6 +150,10 @@ impl Queue {
 
     pub(super) fn has(&self, session: &str) -> bool {
         self.held.iter().any(|held| held.session() == session)
+    }
+
+    pub(super) fn events(&self) -> impl Iterator<Item = &Value> {
+        self.held.iter().map(|held| &held.event)
     }
 
     /// Lets an event wait, merged with what waits before it.

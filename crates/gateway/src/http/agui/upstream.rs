@@ -13,10 +13,9 @@ use http::StatusCode;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Outlet, asked, negotiate, stream};
-use crate::attach::Quiet;
-use crate::deliver::Gone;
-use crate::http::body::whole;
+use super::{asked, negotiate, stream};
+use crate::deliver::{Gone, KeepAlive, Outlet};
+use crate::http::body::{fed, whole};
 use crate::http::{Problem, Shared};
 use crate::keys::{Guest, Scope};
 use crate::upstream::{Failure, Listener, Live, Place, Upstream, Wanted};
@@ -75,12 +74,13 @@ pub(in crate::http) async fn run(
                 .retry_in(10));
         }
     };
-    let (outlet, fed) = Outlet::new(encoding);
-    let quiet = Quiet::of(&outlet, keep_alive);
+    let (out, body) = fed();
+    let outlet = Outlet::new(encoding, out);
+    let keep_alive = outlet.keep_alive(keep_alive);
     let input = again.then_some(input);
-    let hearing = Hearing { live, outlet, quiet, input, _listener: listener };
+    let hearing = Hearing { live, outlet, keep_alive, input, _listener: listener };
     shared.gateway.tasks.spawn(hear(shared.clone(), guest, hearing));
-    Ok(stream(encoding, fed))
+    Ok(stream(encoding, body))
 }
 
 /// Begins a run, which goes on by itself.
@@ -113,7 +113,7 @@ async fn begin(
 struct Hearing {
     live: Arc<Live>,
     outlet: Outlet,
-    quiet: Quiet,
+    keep_alive: KeepAlive,
     /// What it came back with, where it came back.
     input: Option<Value>,
     _listener: Listener,
@@ -138,7 +138,7 @@ async fn hear(shared: Shared, guest: Guest, mut hearing: Hearing) {
 
 impl Hearing {
     async fn tell(&mut self) -> Result<(), Gone> {
-        let Self { live, outlet, quiet, input, .. } = self;
+        let Self { live, outlet, keep_alive, input, .. } = self;
         let mut bell = live.bell();
         let mut seen = 0;
         if let Some(input) = input.take() {
@@ -154,7 +154,7 @@ impl Hearing {
             let (events, over) = live.after(seen);
             seen += events.len();
             if !events.is_empty() {
-                quiet.renew();
+                keep_alive.renew();
             }
             let (first, last) = match events.len().checked_sub(1) {
                 Some(at) if over => events.split_at(at),
@@ -166,7 +166,7 @@ impl Hearing {
             if over {
                 return outlet.pass_last(last);
             }
-            quiet.wait(&mut bell).await?;
+            keep_alive.wait(&mut bell).await?;
         }
     }
 }
