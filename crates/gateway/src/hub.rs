@@ -154,7 +154,7 @@ impl Hub {
     }
 }
 
-impl Tail {
+impl RecentRecords {
     fn keep(&mut self, position: u64, message: Message) {
         let at = self.parsed.partition_point(|(at, _)| *at < position);
         self.parsed_bytes += message.bytes().len();

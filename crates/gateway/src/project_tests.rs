@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::clock::Clock;
-use crate::deliver::{Start, Terms};
+use crate::deliver::{FollowTerms, Start};
 use crate::ingest::{Push, Pusher, Status, Waiting};
 use crate::pipeline::Incoming;
 use crate::{Gateway, Settings};
@@ -25,7 +25,8 @@ fn open(dir: &std::path::Path) -> Arc<Gateway> {
 /// What somebody is told who follows from now on.
 pub(crate) async fn follow(gateway: &Arc<Gateway>, protocol: Protocol) -> mpsc::Receiver<Bytes> {
     let (out, mut frames) = mpsc::channel(64);
-    let terms = Terms { protocol, session: None, start: Start::Now, language: "en".to_owned() };
+    let terms =
+        FollowTerms { protocol, session: None, start: Start::Now, language: "en".to_owned() };
     gateway.tasks.spawn(Arc::clone(gateway).follow(terms, out));
     let hello = timeout(SOON, frames.recv()).await.unwrap().unwrap();
     assert!(hello.starts_with(b": connected"), "{hello:?}");
