@@ -12,8 +12,8 @@ use banister_events::agui::repair::Repairer;
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::Severity;
-use banister_events::translate::{RuleSource, Translator};
-use banister_events::{aaep, aep, agui};
+use banister_events::translate::{Source, Translator};
+use banister_events::{Message, aaep, aep, agui};
 use banister_policy::{ActionRequest, Rules, evaluate, shell};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -84,9 +84,9 @@ fn check(protocol: Protocol, data: &[u8]) {
 pub fn agui_repair(data: &[u8]) {
     let repaired = |lines: &[Vec<u8>]| {
         let mut repairer = Repairer::default();
-        let mut out: Vec<_> = lines.iter().flat_map(|line| repairer.message(line)).collect();
+        let mut out: Vec<_> = lines.iter().flat_map(|line| repairer.bytes(line.clone().into())).collect();
         out.extend(repairer.finish());
-        out
+        out.iter().map(|event| event.bytes().to_vec()).collect::<Vec<_>>()
     };
     let lines: Vec<Vec<u8>> = data.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
     let once = repaired(&lines);
@@ -138,12 +138,13 @@ pub fn hook_payload(data: &[u8]) {
             let stamp = Stamp { session: "s_fuzz", seq: session.seq, time };
             let mapped = agent.map(hook, &payload, &stamp);
             let origin = Origin { session: "s_fuzz".into(), seq: session.seq, time };
-            for event in &mapped.events {
-                let gate = aep::read::action(event)
+            for event in mapped.events {
+                let event = Message::of_value(Protocol::Aep, event);
+                let event = event.document();
+                let gate = aep::read::action(event.root())
                     .filter(|_| mapped.gated)
                     .map(|action| gate(&agent.agent, &action));
-                let activities = session.reader.read(event, gate.as_ref(), &origin);
-                session.activities.extend(activities);
+                session.reader.read(event.root(), gate.as_ref(), &origin, &mut session.activities);
             }
             session.seq += 1;
         }
@@ -230,7 +231,7 @@ pub fn translate(data: &[u8]) {
 
 fn translated(from: Protocol, to: Protocol, lines: impl Iterator<Item = Vec<u8>>) -> Vec<Value> {
     let voice = Voice { carry: true, ..Voice::default() };
-    let mut translator = Translator::new(RuleSource::Protocol(from), to, voice);
+    let mut translator = Translator::new(Source::Protocol(from), to, voice);
     let now = Timestamp::from_second(1_800_000_000).expect("a time within reach");
     let mut told = Vec::new();
     for line in lines {

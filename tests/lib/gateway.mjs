@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const target = path.resolve(process.env.CARGO_TARGET_DIR ?? path.join(root, 'target'));
-const banister = path.join(target, 'debug', 'banister');
+const built = path.join(target, 'debug', 'banister');
 
 // Packages live below the target directory, where the usual search for them does not look.
 export const require = createRequire(path.join(target, 'tools/npm/here.js'));
@@ -58,15 +58,20 @@ export function run(program, words, { input = '', env = process.env } = {}) {
   });
 }
 
-/**
- * Starts a gateway and waits until it listens; with a `config.toml` of its own, where one is given, and in the directory of
- * one that was stopped, where that is given.
- */
-export async function start(name, { config, dir: before } = {}) {
+/** A directory for a gateway of a test. */
+function fresh(name) {
   const parent = path.join(target, 'tests');
   mkdirSync(parent, { recursive: true });
-  const dir = before ?? mkdtempSync(path.join(parent, `${name}-`));
+  return mkdtempSync(path.join(parent, `${name}-`));
+}
+
+/**
+ * Starts a gateway and waits until it listens; with a `config.toml` of its own, where one is given. `dir` is the
+ * directory of a gateway that was stopped and kept, `banister` another binary than the one built here.
+ */
+export async function start(name, { config, dir = fresh(name), banister = built } = {}) {
   const data = path.join(dir, 'data');
+  rmSync(path.join(data, 'gateway.json'), { force: true });
   // The person's own rules and settings must not decide what a test sees.
   const env = { PATH: process.env.PATH, HOME: path.join(dir, 'home'), TZ: 'UTC' };
   const words = ['serve', '--data', data, '--listen', '127.0.0.1:0'];

@@ -3,6 +3,7 @@
 //! It informs: a missed goal is printed as missed and is no failure. What cannot be measured is skipped loudly.
 
 mod check;
+mod compare;
 mod fanout;
 mod gateway;
 mod hook;
@@ -19,6 +20,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 pub(crate) use check::{check, translate};
+pub(crate) use compare::{compare, keep};
 pub(crate) use fanout::fanout;
 pub(crate) use hook::hook;
 pub(crate) use ingest::ingest;

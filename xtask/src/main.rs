@@ -28,6 +28,8 @@ usage: cargo xtask CHORE
   bench ingest [--runs N]    measure durable ingest against SQLite alone, and search; writes target/bench.json
   bench fanout [--runs N]    measure delivery to 1,000 who listen against Node; writes target/bench.json
   bench policy [--runs N]    hold the rules against two sets of shell lines, and measure verdicts
+  bench compare              print what was measured last beside xtask/baseline.json
+  bench keep                 make what was measured last the baseline
   agui follow|protobuf|repair
                              our side of AG-UI for scripts: JSON lines on stdin, JSON lines on stdout";
 
@@ -43,6 +45,8 @@ fn main() -> ExitCode {
             Some(done) => done,
             None => return usage(),
         },
+        ["bench", "compare"] => bench::compare(),
+        ["bench", "keep"] => bench::keep(),
         ["bench", which @ .., "--runs", runs] => match runs.parse() {
             Ok(runs @ 1..=100_000) => match benches(which, Some(runs)) {
                 Some(done) => done,

@@ -21,8 +21,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
+use crate::data_dir::{DataDir, Running, block_on};
 use crate::failure::{Failure, GOOD};
-use crate::place::{Place, Running, block_on};
 
 /// The longest message of either side.
 const LONGEST: usize = 1024 * 1024;
@@ -45,11 +45,11 @@ mod code {
 )]
 pub(crate) struct AaepStdioArgs {
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
 }
 
 pub(crate) fn run(args: &AaepStdioArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let dir = args.place.dir()?;
+    let dir = args.data_dir.path()?;
     let socket = aaep_socket(&Running::read(&dir)?.socket);
     let path = dir.join("keys").join(Keys::PERSON);
     let key = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;

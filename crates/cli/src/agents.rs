@@ -29,13 +29,13 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum AgentsCommand {
-    /// List the known agents
+    /// List the supported agents
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show one agent: what its hooks become, and which answers they understand
+    /// Show one agent: the events of its hooks, and the answers they accept
     Show {
         /// The agent's install name or AEP slug, such as claude-code
         agent: String,
@@ -48,17 +48,17 @@ enum AgentsCommand {
         /// The file
         file: PathBuf,
     },
-    /// Turn a native payload on stdin into events, or a decision into the agent's own words
+    /// Map a native payload on stdin to events, or a decision to the agent's native answer
     Try {
         /// The agent's install name or AEP slug
         agent: String,
         /// The hook; taken from the payload if it is missing
         #[arg(long, value_name = "NAME")]
         hook: Option<String>,
-        /// Print how this is answered instead: allow, deny, ask, defer, block, continue, stop or abstain
+        /// Print the native answer for this decision instead: allow, deny, ask, defer, block, continue, stop or abstain
         #[arg(long, value_name = "BEHAVIOR")]
         answer: Option<String>,
-        /// The words of the answer
+        /// The message of the answer
         #[arg(long, value_name = "TEXT", requires = "answer")]
         message: Option<String>,
     },

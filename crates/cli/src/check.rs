@@ -51,7 +51,7 @@ mod window;
 /// What `banister check` takes.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// The protocol: aaep, agui or aep; told by the first message if not given
+    /// The protocol: aaep, agui or aep; detected from the first message if not given
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) protocol: Option<String>,
     /// Count warnings as errors, and check the opt-in rules
@@ -81,7 +81,7 @@ pub(crate) struct CheckArgs {
     /// Stop after this many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) events: Option<u64>,
-    /// Recordings, packed or not: .jsonl, .json, .sse; - is standard input; or http://host:port/path
+    /// Recordings, packed or not: .jsonl, .json, .sse; - is standard input; or http://host:port/path, or https://host/path
     #[arg(default_value = "-", value_name = "FILE|URL")]
     pub(crate) inputs: Vec<String>,
     #[command(flatten)]
@@ -264,7 +264,7 @@ fn check(input: &str, sink: &mut Sink<'_>) -> Result<(Tally, u8)> {
     let mut framing = form.map_or_else(Framing::new, Framing::of);
     let end = read(name, &mut source, (&mut framing, form), &mut stream)?;
     stream.quirks = framing.quirks();
-    let lingered = source.heard.lingered.get();
+    let lingered = source.progress.lingered.get();
     stream.last = lingered.map(|time| agui::check::lingers(time.as_secs_f64()));
     let (mut tally, unchecked) = stream.finish(name, end == End::Whole || lingered.is_some())?;
     let (failure, code) = match (end, unchecked) {
@@ -288,7 +288,7 @@ fn check(input: &str, sink: &mut Sink<'_>) -> Result<(Tally, u8)> {
 }
 
 /// The answer to a subscription as a message to check.
-fn handshake(answer: &live::Answer) -> Held {
+fn handshake(answer: &live::SubscriptionAnswer) -> Held {
     Held {
         name: answer.url.clone(),
         place: Place::FIRST,
@@ -321,7 +321,7 @@ fn read(
     let mut window = Window::default();
     loop {
         let count = match source.read(window.space()) {
-            Ok(0) if source.heard.stopped.get() => return Ok(End::Stopped),
+            Ok(0) if source.progress.stopped.get() => return Ok(End::Stopped),
             Ok(0) if source.live && framing.unfinished_event() > 0 => {
                 let (held, all) = (framing.unfinished_event(), source.stored.get());
                 return Ok(End::Failed(format!(
@@ -361,8 +361,8 @@ fn read(
             };
             for part in each(framed, measure == Measure::Plain).filter_map(unwrapped) {
                 stream.message(name, (part, label), (&window, measure))?;
-                source.heard.events.set(source.heard.events.get() + 1);
-                source.heard.ended.set(stream.has_ended());
+                source.progress.events.set(source.progress.events.get() + 1);
+                source.progress.ended.set(stream.has_ended());
                 if stream.tally.events >= most {
                     return Ok(End::Stopped);
                 }
@@ -384,7 +384,7 @@ pub(crate) struct Settings {
     events: Option<u64>,
     color: bool,
     progress: bool,
-    live: live::Options,
+    live: live::LiveOptions,
 }
 
 impl Settings {
@@ -421,7 +421,7 @@ impl Settings {
                 Color::Never => false,
             },
             progress: screen.err && !args.plain && (format == Format::Human || !screen.out),
-            live: live::Options {
+            live: live::LiveOptions {
                 headers: headers(&args.live.header)?,
                 timeout: args.live.timeout.unwrap_or(Duration::from_secs(10)),
                 // Whoever says how long to read waits as long.
@@ -465,13 +465,9 @@ impl Settings {
 /// Says what is wrong with an input's name before anything is read.
 fn usable(input: &str, subscribe: bool) -> Result<(), String> {
     let shown = text::one_line(input);
-    for scheme in ["https://", "wss://", "ws://"] {
+    for scheme in ["wss://", "ws://"] {
         if input.starts_with(scheme) {
-            let instead = if scheme == "https://" {
-                format!("curl -N {shown} | banister check -")
-            } else {
-                "websocat or another client's output | banister check -".to_owned()
-            };
+            let instead = "websocat or another client's output | banister check -";
             return Err(format!("{scheme} addresses are not read; pipe them in: {instead}"));
         }
     }

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use banister_client::{Address, Endpoint};
 use banister_events::text::{nearest, one_line};
 use banister_gateway::ingest::Pushing;
 use banister_gateway::keep::Keeping;
-use banister_gateway::upstream::{Address, Upstream, UpstreamPolicy};
+use banister_gateway::upstream::{Upstream, UpstreamPolicy};
 use banister_journal::Level;
 use banister_policy::Pack;
 use serde::Deserialize;
@@ -22,9 +23,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::check::excerpt::{Excerpt, excerpt};
+use crate::data_dir::config_dir;
 use crate::env;
 use crate::failure::Failure;
-use crate::place::config_dir;
 
 /// What `config.toml` may say. A flag wins over it.
 #[derive(Debug, Default, Deserialize)]
@@ -103,6 +104,8 @@ struct UpstreamConfig {
     /// What is sent along with every request.
     #[serde(default)]
     headers: BTreeMap<String, Spanned<Secret>>,
+    /// The PEM file of the certificates that are trusted for it, instead of the platform's.
+    ca: Option<Spanned<PathBuf>>,
     /// What is done about events that break the protocol: `repair`, `strict` or `report`.
     #[serde(default)]
     policy: UpstreamPolicy,
@@ -203,6 +206,10 @@ impl Config {
                 });
                 set.map_err(|why| self.wrong(&secret.span(), &why))?;
             }
+            if let Some(ca) = &config.ca {
+                let trusted = trust(&mut upstream, ca.get_ref());
+                trusted.map_err(|why| self.wrong(&ca.span(), &why))?;
+            }
             upstreams.insert(name.clone(), upstream);
         }
         Ok(upstreams)
@@ -216,13 +223,23 @@ impl Config {
     }
 }
 
+/// Makes an upstream trust the certificates of a PEM file, or says why that cannot be.
+fn trust(upstream: &mut Upstream, path: &Path) -> Result<(), String> {
+    if !matches!(upstream.address.endpoint(), Endpoint::Https(_)) {
+        return Err("only an agent at an https:// address has a certificate to verify".to_owned());
+    }
+    let shown = one_line(&path.to_string_lossy());
+    let pem = std::fs::read(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    upstream.trust(&pem).map_err(|error| format!("{shown}: {error}"))
+}
+
 /// A failure that points at the line.
 fn wrong(path: &Path, text: &str, span: &Range<usize>, why: &str) -> Failure {
     let before = text.get(..span.start).unwrap_or_default();
     let number = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
     let Excerpt { text: line, indent, width } = excerpt(text.as_bytes(), span.start, span.end);
-    let key = place(text, span.start);
+    let key = key_at(text, span.start);
     let (why, hint) = explained(why, &key);
     let mut told = format!("{}:{number}:{column}: {why}", path.display());
     let gutter = " ".repeat(number.to_string().len());
@@ -262,7 +279,7 @@ fn explained(why: &str, key: &str) -> (String, Option<String>) {
 }
 
 /// The key that an offset belongs to, dotted, where that is known.
-fn place(text: &str, offset: usize) -> String {
+fn key_at(text: &str, offset: usize) -> String {
     let table = DeTable::parse(text).ok();
     table.and_then(|table| within(table.get_ref(), offset)).unwrap_or_default().join(".")
 }

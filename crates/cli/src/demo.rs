@@ -15,8 +15,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::config::Config;
+use crate::data_dir::quoted;
 use crate::failure::GOOD;
-use crate::place::quoted;
 use crate::print;
 use crate::serve::{LISTEN, Named, Up, interrupted, logging, runtime, settings, up};
 
@@ -25,10 +25,10 @@ pub(crate) struct DemoArgs {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:7717, or a free port if that is taken]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// How fast the scripted agent works, in percent
+    /// The speed of the scripted agent, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pace: u32,
-    /// Open what AAEP's official conformance suite needs, without a key, and play the agent that it talks to
+    /// Open the routes that AAEP's conformance suite needs, without a key, and play a scripted agent
     #[arg(long)]
     aaep_suite: bool,
 }
@@ -67,14 +67,14 @@ fn introduce(up: &Up, dir: &Path) -> anyhow::Result<()> {
     let data = quoted(dir);
     let socket = quoted(&up.serving.socket);
     print::say(&format!(
-        "Banister runs at http://{}, in a directory that goes away when you press Ctrl-C.\n\
+        "Banister runs at http://{}, in a temporary directory that is removed when you press Ctrl-C.\n\
          A scripted coding agent has begun to work. In half a minute it will ask you something. Try:\n\
          \n\
          1. Open the page and answer there:  {}\n\
-         2. See what is waiting on you:      {banister} inbox --data {data}\n\
+         2. List the open asks:              {banister} inbox --data {data}\n\
          3. Answer it:                       {banister} answer ASK accept --data {data}\n\
-         4. Hear what a screen reader hears: curl -sN --unix-socket {socket} -H \"Authorization: Bearer $(cat {data}/keys/person.key)\" http://banister/aaep/v1/events\n\
-         5. Read and verify the record:      {banister} log show --data {data} && {banister} log verify --data {data}\n",
+         4. Follow the AAEP stream:          curl -sN --unix-socket {socket} -H \"Authorization: Bearer $(cat {data}/keys/person.key)\" http://banister/aaep/v1/events\n\
+         5. Read and verify the journal:     {banister} log show --data {data} && {banister} log verify --data {data}\n",
         up.serving.address,
         up.gateway.login_link()?,
     ));

@@ -6,27 +6,27 @@ use clap::Args;
 use serde_json::json;
 
 use crate::answer::refused;
+use crate::data_dir::{DataDir, block_on, data_flag};
 use crate::failure::GOOD;
 use crate::inbox::left;
-use crate::place::{Place, block_on, data_flag};
 use crate::print;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExtendArgs {
     /// The ask, by its id or the beginning of it
     ask: String,
-    /// How much more time, such as 90s, 5m or 2h; as much again as there was, if not said
+    /// The extension, such as 90s, 5m or 2h; the original time again if not given
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     by: Option<Duration>,
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
     /// Print JSON: {"schema", "ask", "deadline", "limit", "extendable"}
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &ExtendArgs) -> anyhow::Result<u8> {
-    let client = args.place.client()?;
+    let client = args.data_dir.client()?;
     let extended = block_on(async { Ok(client.extend(&args.ask, args.by).await) })?;
     let extended = match extended {
         Ok(extended) => extended,
@@ -47,7 +47,10 @@ pub(crate) fn run(args: &ExtendArgs) -> anyhow::Result<u8> {
     }
     let id = extended.ask.strip_prefix("ask_").unwrap_or(&extended.ask);
     let short: String = id.chars().take(8).collect();
-    print::tell(&format!("It is asked again: banister answer {short} …{}", data_flag(&args.place)));
+    print::tell(&format!(
+        "It is asked again: banister answer {short} …{}",
+        data_flag(&args.data_dir)
+    ));
     Ok(GOOD)
 }
 

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::answer::refused;
+use crate::data_dir::{DataDir, block_on, data_flag};
 use crate::failure::GOOD;
-use crate::place::{Place, block_on, data_flag};
 use crate::print;
 
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ pub(crate) struct GrantsArgs {
     #[command(subcommand)]
     what: Option<What>,
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
     /// Print JSON: {"schema", "grants": [{"id", "covers", …}]}
     #[arg(long, global = true)]
     json: bool,
@@ -24,7 +24,7 @@ pub(crate) struct GrantsArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Take a grant back: it is asked again from now on
+    /// Revoke a grant; the action is asked about again
     Revoke {
         /// The grant, by its id or the beginning of it
         grant: String,
@@ -32,20 +32,20 @@ enum What {
 }
 
 pub(crate) fn run(args: &GrantsArgs) -> anyhow::Result<u8> {
-    let client = args.place.client()?;
+    let client = args.data_dir.client()?;
     match &args.what {
         None => {
             let grants = block_on(async { Ok(client.grants().await?) })?;
             if args.json {
                 print::say(&grants.to_string());
             } else {
-                list(&grants, &data_flag(&args.place));
+                list(&grants, &data_flag(&args.data_dir));
             }
         }
         Some(What::Revoke { grant }) => {
             match block_on(async { Ok(client.revoke_grant(grant).await) })? {
                 Ok(revoked) if args.json => print::say(&revoked.to_string()),
-                Ok(_) => print::tell("Taken back. It is asked again from now on."),
+                Ok(_) => print::tell("Revoked. The action is asked about again from now on."),
                 Err(error) => return refused(error),
             }
         }
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &GrantsArgs) -> anyhow::Result<u8> {
     Ok(GOOD)
 }
 
-fn list(grants: &Value, place: &str) {
+fn list(grants: &Value, flag: &str) {
     let rows = grants.get("grants").and_then(Value::as_array).map(Vec::as_slice);
     let rows = rows.unwrap_or_default();
     print::say(&match rows.len() {
@@ -72,7 +72,7 @@ fn list(grants: &Value, place: &str) {
         print::say(&format!("  Where: {place_of}, for {}", text("agent")));
         print::say(&format!("  Instead of being asked by: {}", text("rule")));
         print::say(&format!("  Until: {}{}", text("until"), left(&text("until"))));
-        print::say(&format!("  Take it back: banister grants revoke {}{place}", text("id")));
+        print::say(&format!("  Revoke: banister grants revoke {}{flag}", text("id")));
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use clap::Args;
 
-use crate::place::Place;
+use crate::data_dir::DataDir;
 
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
@@ -15,11 +15,11 @@ pub(crate) struct HookArgs {
     /// The hook's name, such as `PreToolUse`; taken from the payload if it is missing
     event: Option<OsString>,
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
 }
 
 pub(crate) fn run(args: &HookArgs) -> anyhow::Result<u8> {
-    let conf = args.place.dir()?.join("hook").join(banister_hook::CONF_FILE);
+    let conf = args.data_dir.path()?.join("hook").join(banister_hook::CONF_FILE);
     let stdin = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     Ok(banister_hook::run(
         &conf,

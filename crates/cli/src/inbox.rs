@@ -9,23 +9,23 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::data_dir::{DataDir, block_on, data_flag, quoted};
 use crate::failure::GOOD;
-use crate::place::{Place, block_on, data_flag, quoted};
 use crate::print;
 
 #[derive(Debug, Args)]
 pub(crate) struct InboxArgs {
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
     /// Print JSON: {"schema", "asks": [{"id", …}]}
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &InboxArgs) -> anyhow::Result<u8> {
-    let client = args.place.client()?;
+    let client = args.data_dir.client()?;
     let asks = block_on(async { Ok(client.inbox().await?) })?;
-    let place = data_flag(&args.place);
+    let flag = data_flag(&args.data_dir);
     print::with(|out, _| {
         if args.json {
             serde_json::to_writer(
@@ -37,19 +37,19 @@ pub(crate) fn run(args: &InboxArgs) -> anyhow::Result<u8> {
         }
         let now = banister_gateway::clock::Clock::System.now();
         match asks.len() {
-            0 => writeln!(out, "Nothing is waiting on you.")?,
-            1 => writeln!(out, "One thing is waiting on you.")?,
-            many => writeln!(out, "{many} things are waiting on you.")?,
+            0 => writeln!(out, "Nothing is waiting for you.")?,
+            1 => writeln!(out, "One ask is waiting for you.")?,
+            many => writeln!(out, "{many} asks are waiting for you.")?,
         }
         for ask in &asks {
             writeln!(out)?;
-            show(out, ask, now, &place)?;
+            show(out, ask, now, &flag)?;
         }
         Ok(GOOD)
     })
 }
 
-fn show(out: &mut dyn Write, ask: &OpenAsk, now: Timestamp, place: &str) -> io::Result<()> {
+fn show(out: &mut dyn Write, ask: &OpenAsk, now: Timestamp, flag: &str) -> io::Result<()> {
     let text = |pointer: &str| field(&ask.details, pointer);
     let kind = text("/kind");
     let (title, exactly) = match kind.as_str() {
@@ -94,25 +94,25 @@ fn show(out: &mut dyn Write, ask: &OpenAsk, now: Timestamp, place: &str) -> io::
         };
         row("Answer within", format!("{}, or {otherwise}", left(&deadline, now)))?;
     }
-    let flag = |name: &str| ask.details.get(name).and_then(Value::as_bool);
-    let extendable = flag("extendable") == Some(true);
+    let is = |name: &str| ask.details.get(name).and_then(Value::as_bool);
+    let extendable = is("extendable") == Some(true);
     let limit = text("/limit");
     if extendable {
         row("The agent itself waits", left(&limit, now))?;
     } else if !limit.is_empty() {
         row("The agent itself waits", "no longer than that".to_owned())?;
     }
-    if flag("waiting") == Some(false) && flag("pushed") != Some(true) {
+    if is("waiting") == Some(false) && is("pushed") != Some(true) {
         writeln!(out, "  The agent is not connected right now.")?;
     }
     let id = ask.id.strip_prefix("ask_").unwrap_or(&ask.id);
     let short: String = id.chars().take(8).collect();
     for (index, answer) in answers(&ask.details, &kind).iter().enumerate() {
         let word = if index == 0 { "  Answer:" } else { "      or:" };
-        writeln!(out, "{word} banister answer {short} {answer}{place}")?;
+        writeln!(out, "{word} banister answer {short} {answer}{flag}")?;
     }
     if extendable {
-        writeln!(out, "More time: banister extend {short}{place}")?;
+        writeln!(out, "More time: banister extend {short}{flag}")?;
     }
     Ok(())
 }

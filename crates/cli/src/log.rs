@@ -5,9 +5,8 @@ use std::path::Path;
 use banister_journal::{Archive, Error};
 use clap::{Args, Subcommand};
 
-use crate::place::Place;
+use crate::data_dir::DataDir;
 
-mod base64;
 mod checkpoint;
 mod export;
 mod line;
@@ -24,27 +23,27 @@ pub(crate) struct LogArgs {
     #[command(subcommand)]
     what: What,
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
     /// Print the newest records, oldest first
     Show(show::ShowArgs),
-    /// Find what was said and done, by words
+    /// Search messages and actions by words
     Search(search::SearchArgs),
-    /// Write records to stdout, all or some, for other tools, or as a protocol's events
+    /// Export records to stdout as JSON or as the events of a protocol
     Export(export::ExportArgs),
     /// Verify every record, every chain and every checkpoint; exit 1 if something is wrong
     Verify(verify::VerifyArgs),
-    /// Sign where the journal stands, and print it: keep it elsewhere
+    /// Sign the state of the journal and print the checkpoint; keep it on another machine
     Checkpoint(checkpoint::CheckpointArgs),
-    /// Make the search index again from the records, while no gateway runs
+    /// Rebuild the search index from the records; no gateway may be running
     Reindex(reindex::ReindexArgs),
 }
 
 pub(crate) fn run(args: &LogArgs) -> anyhow::Result<u8> {
-    let path = args.place.journal()?;
+    let path = args.data_dir.journal()?;
     dispatch(&args.what, &path).map_err(|error| named(error, &path))
 }
 

@@ -12,6 +12,7 @@ mod agents;
 mod answer;
 mod check;
 mod config;
+mod data_dir;
 mod demo;
 mod env;
 mod extend;
@@ -20,7 +21,6 @@ mod grants;
 mod hook;
 mod inbox;
 mod log;
-mod place;
 mod policy;
 mod print;
 mod repair;
@@ -41,23 +41,23 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start a gateway in a throw-away directory, with a scripted agent that asks you something
+    /// Start a gateway in a temporary directory, with a scripted agent that asks you something
     Demo(demo::DemoArgs),
     /// Start the gateway
     Serve(serve::ServeArgs),
-    /// List what is waiting on you
+    /// List the asks that wait for an answer
     Inbox(inbox::InboxArgs),
-    /// Answer what is waiting on you
+    /// Answer an ask
     Answer(answer::AnswerArgs),
-    /// List what is granted, and take it back
+    /// List and revoke grants
     Grants(grants::GrantsArgs),
-    /// Take more time to answer what is waiting on you
+    /// Extend the time to answer an ask
     Extend(extend::ExtendArgs),
     /// Check a recorded or live stream against its protocol
     Check(check::CheckArgs),
-    /// Turn a broken AG-UI recording into the nearest one that clients run clean
+    /// Repair a broken AG-UI recording
     Repair(repair::RepairArgs),
-    /// Turn a stream of one protocol, or a coding agent's hooks, into another protocol
+    /// Translate a stream, or the hook payloads of a coding agent, into another protocol
     Translate(translate::TranslateArgs),
     /// Play a recording into a running gateway
     Replay(replay::ReplayArgs),
@@ -65,9 +65,9 @@ enum Command {
     Rules(rules::RulesArgs),
     /// Print the JSON Schemas of a protocol
     Schema(schema::SchemaArgs),
-    /// Explain verdicts, check and try rules, and hold them against the record
+    /// Explain verdicts, check and test rules, and replay rules on the journal
     Policy(policy::PolicyArgs),
-    /// Show which coding agents are known, and try their mapping files
+    /// List the supported coding agents, and test mapping files
     Agents(agents::AgentsArgs),
     /// Read and verify the journal
     Log(log::LogArgs),
@@ -75,7 +75,7 @@ enum Command {
     Token(token::TokenArgs),
     /// Speak AAEP over standard input and output (JSON-RPC), for subscribers that start their producer
     AaepStdio(aaep_stdio::AaepStdioArgs),
-    /// Do what agents' hooks do: a native payload on stdin, the native answer out
+    /// Act as an agent's hook: read a native payload on stdin, print the native answer
     Hook(hook::HookArgs),
 }
 

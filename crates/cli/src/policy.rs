@@ -19,13 +19,13 @@ pub(crate) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Say what would be decided about a command or a tool's call, and why, step by step
+    /// Explain the verdict on a command or a tool call, step by step
     Explain(explain::ExplainArgs),
-    /// Check rule files: every error with its place and what to do about it; exit 1 if there are any
+    /// Check rule files and print every error with its place and a remedy; exit 1 if there are any
     Check(lint::LintArgs),
-    /// Try the examples in rule files on their rules; exit 1 if one does not hold
+    /// Run the examples in rule files; exit 1 if one fails
     Test(lint::LintArgs),
-    /// Decide again about what agents did, and show what other rules would have said
+    /// Evaluate recorded actions again, and show which verdicts change
     Replay(replay::PolicyReplayArgs),
 }
 

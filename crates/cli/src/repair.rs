@@ -11,12 +11,13 @@ use banister_events::agui::repair::{Change, Repairer};
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::frame::sse;
-use banister_events::text;
+use banister_events::{Message, text};
+use bytes::Bytes;
 use serde_json::json;
 
 use crate::check::framing::Framing;
 use crate::check::input::{self, Input};
-use crate::check::live::Options;
+use crate::check::live::LiveOptions;
 use crate::check::messages::{Stop, messages};
 use crate::failure::{FAILED, GOOD, REFUSED};
 
@@ -33,7 +34,7 @@ pub(crate) struct RepairArgs {
     /// Write no events, and exit with 1 if anything is to be changed
     #[arg(long)]
     pub(crate) check: bool,
-    /// Tell the changes as JSON lines: {"message", "rule", "what"}; message 0 is the framing
+    /// Print the changes as JSON lines: {"message", "rule", "what"}; message 0 is the framing
     #[arg(long)]
     pub(crate) json: bool,
     /// An AG-UI recording, packed or not: .jsonl, .json, .sse; - is standard input
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &RepairArgs, out: &mut dyn Write, err: &mut dyn Write) -
         )?;
         return Ok(crate::failure::USAGE);
     }
-    let mut source = match input::open(&args.input, &Options::default()) {
+    let mut source = match input::open(&args.input, &LiveOptions::default()) {
         Ok(source) => source,
         Err(refusal) => {
             writeln!(err, "error: {name}: {}", refusal.reason)?;
@@ -101,7 +102,7 @@ impl Work<'_> {
                 return Ok(Some((what, REFUSED)));
             }
             let events = match message {
-                Ok(bytes) => self.repairer.message(bytes),
+                Ok(bytes) => self.repairer.bytes(Bytes::copy_from_slice(bytes)),
                 Err(error) => {
                     self.repairer.unframed(error);
                     Vec::new()
@@ -139,18 +140,18 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn write(&mut self, events: Vec<Vec<u8>>) -> Result<()> {
+    fn write(&mut self, events: Vec<Message>) -> Result<()> {
         self.events += events.len() as u64;
         for event in events.into_iter().filter(|_| !self.args.check) {
             if self.args.sse {
                 let mut framed = Vec::new();
-                let data = &String::from_utf8_lossy(&event);
+                let data = &String::from_utf8_lossy(event.bytes());
                 sse::write(&mut framed, &sse::Outgoing { data, ..Default::default() });
                 self.out.write_all(&framed)?;
             } else {
                 // A line that came with line ends inside was laid out for people.
-                let line: Vec<u8> =
-                    event.into_iter().filter(|byte| !b"\r\n".contains(byte)).collect();
+                let bytes = event.bytes().iter().copied();
+                let line: Vec<u8> = bytes.filter(|byte| !b"\r\n".contains(byte)).collect();
                 self.out.write_all(&line)?;
                 self.out.write_all(b"\n")?;
             }

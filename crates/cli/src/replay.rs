@@ -11,7 +11,7 @@ use anyhow::Result;
 use banister_client::{Outbox, Receipt, Status};
 use banister_events::event::Protocol;
 use banister_events::json::{Parser, View};
-use banister_events::{aaep, aep, agui, text};
+use banister_events::{reader, text};
 use bytes::Bytes;
 use clap::Args;
 use jiff::Timestamp;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 use crate::check::framing::Framing;
 use crate::check::input;
-use crate::check::live::Options;
+use crate::check::live::LiveOptions;
 use crate::check::messages::messages;
+use crate::data_dir::DataDir;
 use crate::failure::{FAILED, Failure, GOOD, REFUSED};
-use crate::place::Place;
 
 /// How many events are pushed at once, and about how many bytes.
 const BATCH: usize = 256;
@@ -37,8 +37,8 @@ const TOLD: usize = 10;
 )]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
-    place: Place,
-    /// The protocol of the recording: aaep, agui or aep; told by the first message if not given
+    data_dir: DataDir,
+    /// The protocol of the recording: aaep, agui or aep; detected from the first message if not given
     #[arg(long, value_name = "PROTOCOL")]
     protocol: Option<String>,
     /// Keep the pauses between events, so many times shorter: 1 as it was, 10 ten times as fast; none if not given
@@ -67,9 +67,9 @@ pub(crate) fn run(args: &ReplayArgs, out: &mut dyn Write, err: &mut dyn Write) -
         })?),
         None => None,
     };
-    let client = args.place.emitter()?;
+    let client = args.data_dir.emitter()?;
     let name = text::one_line(input::name(&args.input));
-    let mut source = match input::open(&args.input, &Options::default()) {
+    let mut source = match input::open(&args.input, &LiveOptions::default()) {
         Ok(source) if !source.live => source,
         Ok(_) => return Err(Failure::usage("replay reads recordings, not addresses").into()),
         Err(refusal) => {
@@ -131,7 +131,7 @@ impl Player<'_> {
         let mut parser = Parser::default();
         if let Ok(document) = parser.parse(message) {
             let event = document.root();
-            self.wait_for(time(protocol, event))?;
+            self.wait_for(reader::time(protocol, event))?;
             let begins = event.get("type").is_some_and(|kind| kind.is("RUN_STARTED"));
             let thread = event.get("threadId").and_then(View::as_str);
             if let Some(thread) = thread.filter(|it| begins && *it != self.thread) {
@@ -184,14 +184,6 @@ impl Player<'_> {
             self.tally.count(receipt);
         }
         Ok(())
-    }
-}
-
-fn time(protocol: Protocol, event: View<'_>) -> Option<Timestamp> {
-    match protocol {
-        Protocol::Agui => agui::read::time(event),
-        Protocol::Aaep => aaep::read::time(&event.to_value()),
-        Protocol::Aep => aep::read::time(&event.to_value()),
     }
 }
 

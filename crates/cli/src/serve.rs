@@ -18,9 +18,9 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::Config;
+use crate::data_dir::{DataDir, Running, config_dir, socket};
 use crate::env;
 use crate::failure::{Failure, GOOD};
-use crate::place::{Place, Running, config_dir, socket};
 use crate::print;
 
 /// Where the gateway listens unless it is told otherwise.
@@ -34,14 +34,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
     /// Your rules, on top of the built-in ones
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// The embedded rules: default, strict, permissive or ci [default: default]
     #[arg(long, value_name = "PACK")]
     pack: Option<Pack>,
-    /// Rules that are only tried: what they would have said is recorded, and changes nothing
+    /// Shadow rules: their verdicts are recorded and decide nothing
     #[arg(long, value_name = "FILE")]
     shadow: Option<PathBuf>,
     /// The configuration file [default: config.toml in the configuration directory]
@@ -52,11 +52,11 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
     let config = Config::read(args.config.as_deref())?;
     let upstreams = config.upstreams()?;
-    let place = Place { data: args.place.data.clone().or(config.data.clone()) };
+    let data_dir = DataDir { data: args.data_dir.data.clone().or(config.data.clone()) };
     let default = LISTEN.parse().context("the default address")?;
     let listen = args.listen.or(config.listen).unwrap_or(default);
-    let data = place.dir()?;
-    let socket = socket(&place, &data);
+    let data = data_dir.path()?;
+    let socket = socket(&data_dir, &data);
     let named = Named { policy: args.policy.clone(), pack: args.pack, shadow: args.shadow.clone() };
     let mut settings = settings(data.clone(), &named, &config)?;
     settings.sync_allow = config.sync_allow;

@@ -11,8 +11,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::data_dir::{DataDir, block_on};
 use crate::failure::{Failure, GOOD};
-use crate::place::{Place, block_on};
 use crate::print;
 
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(crate) struct TokenArgs {
     #[command(subcommand)]
     what: What,
     #[command(flatten)]
-    place: Place,
+    data_dir: DataDir,
 }
 
 #[derive(Debug, Subcommand)]
@@ -31,15 +31,15 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// Make a key and print it, this once
+    /// Issue a key and print it; it is not shown again
     Issue(IssueArgs),
-    /// List the keys: their names, what they may do and when they end
+    /// List the keys with their scopes and their expiry
     List {
         /// Print JSON: {"schema", "keys": [{"id", "scopes", "expires"}]}
         #[arg(long)]
         json: bool,
     },
-    /// Revoke a key at once and for good; what is open under it ends
+    /// Revoke a key for good; its open streams end
     Revoke {
         /// The key's name
         name: String,
@@ -51,13 +51,13 @@ enum What {
 
 #[derive(Debug, Args)]
 struct IssueArgs {
-    /// What it may do; may be given more than once, or as a list with commas
+    /// A scope of the key; may be given more than once, or as a list with commas
     #[arg(long, value_name = "SCOPE", required = true, value_delimiter = ',')]
     scope: Vec<Scope>,
-    /// Its name: 1 to 32 small letters, digits and hyphens; made up if there is none
+    /// The name of the key: 1 to 32 lower-case letters, digits and hyphens; generated if not given
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// When it ends: a time, a date, or in how long, like 12h or 30d; never if not said
+    /// When the key expires: a time, a date, or a duration such as 12h or 30d; never if not given
     #[arg(long, value_name = "TIME")]
     expires: Option<End>,
     /// Print JSON: {"schema", "id", "scopes", "expires", "key"}
@@ -71,7 +71,7 @@ enum Scope {
     Emit,
     /// Read sessions and streams
     Watch,
-    /// Answer what waits on a person
+    /// Answer asks
     Answer,
     /// Make login links; issue, list and revoke keys
     Admin,
@@ -131,7 +131,7 @@ impl std::str::FromStr for End {
 }
 
 pub(crate) fn run(args: &TokenArgs) -> anyhow::Result<u8> {
-    let client = args.place.client()?;
+    let client = args.data_dir.client()?;
     match &args.what {
         What::Login { json } => login(&client, *json),
         What::Issue(wanted) => issue(&client, wanted),

@@ -9,19 +9,20 @@ use std::io::{Read as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use banister_events::WrittenEvent;
 use banister_events::aaep::event::Verbosity;
 use banister_events::aaep::voice::Voice;
 use banister_events::aep::mapping::Agents;
 use banister_events::event::Protocol;
 use banister_events::locale::Locale;
 use banister_events::text;
-use banister_events::translate::{Message, Report, Source, Told, Translator};
+use banister_events::translate::{Report, Source, Translated, Translator};
 use banister_gateway::clock::Clock;
 use jiff::Timestamp;
 
 use crate::check::framing::Framing;
 use crate::check::input;
-use crate::check::live::Options;
+use crate::check::live::LiveOptions;
 use crate::check::messages::{Stop, messages};
 use crate::failure::{FAILED, Failure, GOOD, REFUSED};
 
@@ -35,20 +36,20 @@ pub(crate) struct TranslateArgs {
     /// The protocol to write: aaep, agui or aep
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) to: String,
-    /// The protocol to read, or hook:AGENT for a coding agent's own payloads; told by the first message if not given
+    /// The protocol to read, or hook:AGENT for a coding agent's own payloads; detected from the first message if not given
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) from: Option<String>,
-    /// The hook that the payloads are of, where they do not say it themselves
+    /// The hook of the payloads, where they do not name it
     #[arg(long, value_name = "NAME")]
     pub(crate) hook: Option<String>,
-    /// The language of the sentences people hear (AAEP)
+    /// The language of summaries (AAEP)
     #[arg(long, value_name = "TAG", default_value = "en")]
     pub(crate) lang: String,
-    /// How much is said (AAEP)
+    /// The verbosity of summaries (AAEP)
     #[arg(long, value_name = "LEVEL", default_value = "normal")]
     #[arg(value_parser = ["terse", "normal", "detailed"])]
     pub(crate) verbosity: String,
-    /// The time of events that have none: RFC 3339; the present if not given
+    /// The time of events without one, in RFC 3339; now if not given
     #[arg(long, value_name = "TIME")]
     pub(crate) time: Option<Timestamp>,
     /// Write one file per session into this directory, not to standard output
@@ -57,10 +58,10 @@ pub(crate) struct TranslateArgs {
     /// Leave out the facts that travel in Banister's own extension fields, with which a translation can be taken back
     #[arg(long)]
     pub(crate) bare: bool,
-    /// Tell what was lost as one JSON document
+    /// Print what was lost as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say nothing about what was lost
+    /// Do not report what was lost
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
     /// Recordings, packed or not, one after another: .jsonl, .json, .sse; - is standard input
@@ -134,7 +135,7 @@ pub(crate) fn run(args: &TranslateArgs, out: &mut dyn Write, err: &mut dyn Write
 }
 
 fn read(name: &str, mut take: impl FnMut(&[u8]) -> Result<Option<Stop>>) -> Result<Option<Stop>> {
-    let mut source = match input::open(name, &Options::default()) {
+    let mut source = match input::open(name, &LiveOptions::default()) {
         Ok(source) => source,
         Err(refusal) => return Ok(Some((refusal.reason.clone(), FAILED))),
     };
@@ -192,7 +193,7 @@ enum Outlet {
 impl Outlet {
     fn take(
         &mut self,
-        told: Vec<Told>,
+        told: Vec<Translated>,
         translator: &Translator<'_>,
         out: &mut dyn Write,
     ) -> Result<()> {
@@ -218,7 +219,7 @@ impl Outlet {
     }
 }
 
-fn line(out: &mut dyn Write, event: &Message) -> Result<()> {
+fn line(out: &mut dyn Write, event: &WrittenEvent) -> Result<()> {
     let mut line = Vec::new();
     event.write_json(&mut line);
     line.push(b'\n');
@@ -242,7 +243,7 @@ struct Held {
 }
 
 impl InTurn {
-    fn take(&mut self, told: &Told, out: &mut dyn Write) -> Result<()> {
+    fn take(&mut self, told: &Translated, out: &mut dyn Write) -> Result<()> {
         let speaks = *self.speaks.get_or_insert(told.lane);
         if speaks == told.lane {
             return line(out, &told.event);
@@ -316,7 +317,7 @@ impl Files {
         Ok(Self { directory: directory.to_owned(), held: BTreeMap::new(), begun: BTreeMap::new() })
     }
 
-    fn take(&mut self, told: &Told) -> Result<()> {
+    fn take(&mut self, told: &Translated) -> Result<()> {
         let held = self.held.entry(told.lane).or_default();
         told.event.write_json(held);
         held.push(b'\n');

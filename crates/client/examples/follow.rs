@@ -23,8 +23,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut feed = client.follow(follow);
     let mut out = std::io::stdout();
     for _ in 0..count.parse::<usize>()? {
-        let told = feed.next().await?;
-        writeln!(out, "{}", told.event)?;
+        let next = feed.next().await?;
+        writeln!(out, "{}", next.event)?;
         out.flush()?;
     }
     writeln!(out, "{}", json!({ "cursor": feed.cursor(), "missed": feed.is_exhausted() }))?;

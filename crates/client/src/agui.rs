@@ -6,7 +6,7 @@
 //!
 //! Whatever cannot be sent by the protocol's rules is refused before anything is sent. A run ends well only if the agent
 //! says so: a stream that just ends is [`Error::Truncated`], a broken one [`Error::Violation`], and [`Run::ending`] tells
-//! all endings apart. Nothing is tried twice, and there is no TLS: an agent elsewhere needs something in between.
+//! all endings apart. Nothing is tried twice.
 //!
 //! ```no_run
 //! use banister_client::agui::{Agent, Ending, Message, RunInput, UserMessage};
@@ -37,15 +37,16 @@ use std::time::Duration;
 use banister_events::agui::encoding::{MEDIA_TYPE_PROTOBUF, MEDIA_TYPE_SSE, of_response};
 use banister_events::agui::follow::Follower;
 use banister_events::agui::reduce::Reducer;
+use banister_events::text::{one_line, shorten};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::Full;
 use serde_json::{Map, Value};
 
-use crate::client::{send, words};
-use crate::endpoint::Endpoint;
+use crate::client::LONGEST_MESSAGE;
+use crate::endpoint::{Address, Endpoint};
 use crate::error::{Error, Result};
+use crate::transport::{HttpClient, HttpError, words_of};
 
 mod outgoing;
 mod run;
@@ -65,22 +66,19 @@ pub struct Agent {
     path: String,
     headers: HeaderMap,
     binary: bool,
-    timeout: Duration,
+    http: HttpClient,
     idle: Option<Duration>,
 }
 
 impl Agent {
-    /// The agent at `http://host:port/path`, or at the root of `unix:/socket`.
+    /// The agent at `http://host:port/path`, at `https://host/path`, or at the root of `unix:/socket`.
     pub fn new(url: &str) -> Result<Self> {
         let invalid = || Error::Address { given: url.escape_debug().to_string() };
         if url.starts_with("unix:") {
             return Self::at(Endpoint::parse(url).map_err(|_| invalid())?, "/");
         }
-        let uri: Uri = url.parse().map_err(|_| invalid())?;
-        let host = uri.authority().filter(|_| uri.scheme_str() == Some("http"));
-        let host = host.ok_or_else(invalid)?;
-        let endpoint = Endpoint::parse(&format!("http://{host}")).map_err(|_| invalid())?;
-        Self::at(endpoint, uri.path_and_query().map_or("/", |path| path.as_str()))
+        let address: Address = url.parse().map_err(|_| invalid())?;
+        Self::at(address.endpoint().clone(), address.path())
     }
 
     /// The agent behind a path of an endpoint: one of a gateway's sessions, for example.
@@ -93,7 +91,7 @@ impl Agent {
             path: path.to_owned(),
             headers: HeaderMap::new(),
             binary: false,
-            timeout: Duration::from_secs(30),
+            http: HttpClient::new(),
             idle: None,
         })
     }
@@ -112,7 +110,12 @@ impl Agent {
     /// Waits this long for an answer to begin, 30 seconds if not said otherwise.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
-        Self { timeout, ..self }
+        Self { http: self.http.with_timeout(timeout), ..self }
+    }
+
+    /// Trusts the certificates in a PEM text, and no others, where the agent speaks TLS.
+    pub fn with_authorities(self, pem: &[u8]) -> Result<Self> {
+        Ok(Self { http: self.http.with_authorities(pem)?, ..self })
     }
 
     /// Waits this long for anything more to come, comments included; for ever if not said otherwise.
@@ -131,31 +134,33 @@ impl Agent {
     /// does not know; what is malformed is an error.
     pub async fn run(&self, input: RunInput) -> Result<Run> {
         let request = self.request(outgoing::body(&input)?)?;
-        let unreachable = |source| Error::NoAgent { endpoint: self.endpoint.clone(), source };
-        let answered = async {
-            let (response, connection) = send(&self.endpoint, request, unreachable).await?;
-            let status = response.status();
-            let empty = [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT].contains(&status);
-            if !status.is_success() || empty {
-                let message = words(response).await;
-                return Err(Error::Refused { status: status.as_u16(), message });
+        let sent = self.http.send(&self.endpoint, request).await;
+        let mut response = sent.map_err(|error| match error {
+            HttpError::Unreachable(source) => {
+                Error::NoAgent { endpoint: self.endpoint.clone(), source }
             }
-            Ok((response, connection))
-        };
-        let late = |_| Error::Silent(self.timeout);
-        let (response, connection) =
-            tokio::time::timeout(self.timeout, answered).await.map_err(late)??;
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+            HttpError::TimedOut(time) => Error::Silent(time),
+            other => other.into(),
+        })?;
+        let status = response.status;
+        let empty = [StatusCode::NO_CONTENT, StatusCode::RESET_CONTENT].contains(&status);
+        if !status.is_success() || empty {
+            let message = shorten(&response.words().await, LONGEST_MESSAGE).into_owned();
+            return Err(Error::Refused { status: status.as_u16(), message });
+        }
+        let kind = response.header(&CONTENT_TYPE);
         let Some(encoding) = of_response(kind) else {
-            let content_type = kind.map(|kind| banister_events::text::visible(kind).into_owned());
-            return Err(Error::NotEvents { content_type });
+            let content_type = kind.map(one_line);
+            let words = words_of(&response.body.beginning().await).unwrap_or_default();
+            let words = shorten(&words, LONGEST_MESSAGE).into_owned();
+            return Err(Error::NotEvents { content_type, words });
         };
         let asked = input.run_id.clone();
         let follower = Follower::new(before(input)?);
-        Ok(Run::new(encoding, (asked, follower), response.into_body(), connection, self.idle))
+        Ok(Run::new(encoding, (asked, follower), response.body, self.idle))
     }
 
-    fn request(&self, body: Bytes) -> Result<Request<Full<Bytes>>> {
+    fn request(&self, body: Bytes) -> Result<Request<Bytes>> {
         // The binary form is what answers whoever admits it at all: it is named only where it is wanted.
         let accept = if self.binary {
             HeaderValue::try_from(format!("{MEDIA_TYPE_PROTOBUF}, {MEDIA_TYPE_SSE};q=0.5"))
@@ -164,12 +169,11 @@ impl Agent {
         };
         let problem = "a header has forbidden characters";
         let wrong = || Error::Protocol { problem };
-        let host = HeaderValue::try_from(self.endpoint.host()).map_err(|_| wrong())?;
-        let mut request = Request::new(Full::new(body));
+        let mut request = Request::new(body);
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.path.parse().map_err(|_| wrong())?;
         request.headers_mut().extend(self.headers.clone());
-        request.headers_mut().insert(HOST, host);
+        request.headers_mut().remove(HOST);
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         request.headers_mut().insert(ACCEPT, accept.map_err(|_| wrong())?);
         Ok(request)

@@ -7,6 +7,7 @@ use banister_events::agui::protobuf::DecodeError;
 use banister_events::finding::Finding;
 
 use crate::endpoint::Endpoint;
+use crate::transport::HttpError;
 
 /// A result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -18,7 +19,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The text is no endpoint.
-    #[error("`{given}` is not an endpoint; write unix:/path or http://host:port")]
+    #[error(
+        "`{given}` is not an endpoint; write unix:/path, http://host:port or https://host:port"
+    )]
     Endpoint {
         /// The text as given.
         given: String,
@@ -84,13 +87,18 @@ pub enum Error {
     /// The body is not the JSON it should be.
     #[error("the gateway's JSON cannot be read")]
     Json(#[from] serde_json::Error),
-    /// The connection broke.
-    #[error("the connection broke")]
-    Http(#[from] hyper::Error),
+    /// What came is a web page: something else than a gateway answered.
+    #[error("a web page came instead of a gateway's answer{}; is a proxy in between?", quoted(.words))]
+    WebPage {
+        /// Its first words.
+        words: String,
+    },
+    /// The connection broke, or there was none that could be trusted.
+    #[error(transparent)]
+    Http(HttpError),
     /// The text is no address of an agent.
     #[error(
-        "`{given}` is not an agent's address; write http://host:port/path or unix:/path, \
-         as there is no TLS here"
+        "`{given}` is not an agent's address; write http://host:port/path, https://host/path or unix:/path"
     )]
     Address {
         /// The text as given.
@@ -134,10 +142,16 @@ pub enum Error {
         message: String,
     },
     /// The agent answered with something else than events.
-    #[error("the agent sent {} instead of events", .content_type.as_deref().unwrap_or("nothing that has a type"))]
+    #[error(
+        "the agent sent {} instead of events{}",
+        .content_type.as_deref().unwrap_or("nothing that has a type"),
+        quoted(.words)
+    )]
     NotEvents {
         /// What it calls itself.
         content_type: Option<String>,
+        /// Its first words.
+        words: String,
     },
     /// The agent said nothing for longer than was to be waited.
     #[error("the agent was silent for {} ms", .0.as_millis())]
@@ -151,6 +165,20 @@ pub enum Error {
     /// The stream ended and the run did not. Nobody knows how it went on.
     #[error("the stream ended before the run did")]
     Truncated,
+}
+
+impl From<HttpError> for Error {
+    fn from(error: HttpError) -> Self {
+        match error {
+            HttpError::TimedOut(time) => Self::TimedOut(time),
+            HttpError::TooLarge { limit } => Self::TooLarge { limit },
+            other => Self::Http(other),
+        }
+    }
+}
+
+fn quoted(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(" (“{words}”)") }
 }
 
 fn place(finding: &Finding) -> &str {

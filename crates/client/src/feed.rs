@@ -12,6 +12,7 @@ use crate::client::Client;
 use crate::error::{Error, Result};
 use crate::inbox::segment;
 use crate::stream::EventStream;
+use crate::transport::HttpError;
 
 const SSE: &str = "text/event-stream";
 const SUBSCRIPTIONS: &str = "/aaep/v1/subscriptions";
@@ -67,7 +68,7 @@ impl Follow {
         self.with("from", "start")
     }
 
-    /// After the event with this cursor: what [`Told::cursor`] said, kept wherever the caller keeps it.
+    /// After the event with this cursor: what [`FeedEvent::cursor`] said, kept wherever the caller keeps it.
     #[must_use]
     pub fn after(mut self, cursor: impl Into<String>) -> Self {
         self.after = Some(cursor.into());
@@ -93,8 +94,8 @@ impl Follow {
 
 /// One event, and the place to go on from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
-    /// Everything up to here was told.
+pub struct FeedEvent {
+    /// Everything up to here was given.
     pub cursor: String,
     /// The event.
     pub event: Value,
@@ -110,8 +111,8 @@ pub struct Told {
 /// let client = Client::new(Endpoint::parse("http://127.0.0.1:7717")?, "bk_person_0123");
 /// let mut feed = client.follow(Follow::aaep().language("es"));
 /// loop {
-///     let told = feed.next().await?;
-///     println!("{}", told.event["summary_normal"]);
+///     let next = feed.next().await?;
+///     println!("{}", next.event["summary_normal"]);
 /// }
 /// # }
 /// ```
@@ -175,12 +176,12 @@ impl Feed {
     }
 
     /// The next event. Cuts are mended; an error is final: the gateway refuses, or was away for longer than the patience.
-    pub async fn next(&mut self) -> Result<Told> {
+    pub async fn next(&mut self) -> Result<FeedEvent> {
         let mut pause = FIRST_PAUSE;
         let mut since: Option<Instant> = None;
         loop {
             let failed = match self.try_next().await {
-                Ok(Some(told)) => return Ok(told),
+                Ok(Some(event)) => return Ok(event),
                 // Once it is nothing; again and again without an event it is.
                 Ok(None) => Error::Protocol { problem: "the gateway ends its streams at once" },
                 Err(error) if is_final(&error) => return Err(error),
@@ -220,7 +221,7 @@ impl Feed {
     }
 
     /// The next event of the stream as it is; `None` where it ended.
-    async fn try_next(&mut self) -> Result<Option<Told>> {
+    async fn try_next(&mut self) -> Result<Option<FeedEvent>> {
         if self.stream.is_none() {
             let opened = self.connect().await?;
             self.exhausted |= opened.is_exhausted();
@@ -236,7 +237,7 @@ impl Feed {
             if let Message { id: Some(cursor), data, .. } = message {
                 let event = serde_json::from_str(&data)?;
                 self.follow.after = Some(cursor.clone());
-                return Ok(Some(Told { cursor, event }));
+                return Ok(Some(FeedEvent { cursor, event }));
             }
         }
     }
@@ -283,7 +284,9 @@ impl Client {
 /// Whether trying again would bring the same.
 fn is_final(error: &Error) -> bool {
     match error {
-        Error::NoGateway { .. } | Error::TimedOut(_) | Error::Http(_) => false,
+        Error::NoGateway { .. }
+        | Error::TimedOut(_)
+        | Error::Http(HttpError::NoAnswer(_) | HttpError::Broken(_)) => false,
         Error::Status { status, .. } => !matches!(status, 429 | 502..=504),
         _ => true,
     }

@@ -21,9 +21,9 @@ pub struct OpenAsk {
 /// What a person says to an ask.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
-    /// What is said.
+    /// The answer itself.
     #[serde(flatten)]
-    pub said: Said,
+    pub content: AnswerContent,
     /// What the agent is told with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -47,10 +47,10 @@ pub enum Remember {
     Always,
 }
 
-/// What is said. Which of these are answers depends on what is asked.
+/// The answer itself. Which of these are answers depends on what is asked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Said {
+pub enum AnswerContent {
     /// A decision.
     Decision(Decision),
     /// One of the choices of a question.
@@ -76,30 +76,30 @@ pub enum Decision {
 }
 
 impl Answer {
-    /// Something, without a word to go with it.
-    pub fn new(said: Said) -> Self {
-        Self { said, message: None, digest: None, remember: None }
+    /// An answer without a message to the agent.
+    pub fn new(content: AnswerContent) -> Self {
+        Self { content, message: None, digest: None, remember: None }
     }
 
     /// Yes, without a word.
     pub fn accept() -> Self {
-        Self::new(Said::Decision(Decision::Accept))
+        Self::new(AnswerContent::Decision(Decision::Accept))
     }
 
     /// No, and why.
     pub fn reject(message: impl Into<String>) -> Self {
         let message = Some(message.into());
-        Self { message, ..Self::new(Said::Decision(Decision::Reject)) }
+        Self { message, ..Self::new(AnswerContent::Decision(Decision::Reject)) }
     }
 
     /// The answer to a question, in words.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::new(Said::Text(text.into()))
+        Self::new(AnswerContent::Text(text.into()))
     }
 
     /// The answer to a question, by one of its choices.
     pub fn choice(choice: impl Into<String>) -> Self {
-        Self::new(Said::Choice(choice.into()))
+        Self::new(AnswerContent::Choice(choice.into()))
     }
 }
 

@@ -2,26 +2,23 @@
 
 use banister_events::frame::sse::{Message, Parser};
 use banister_events::{frame, limits};
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 
-use crate::client::Connection;
 use crate::error::{Error, Result};
+use crate::transport::HttpBody;
 
 /// Events as they arrive. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct EventStream {
     /// `None` once nothing more will come.
-    body: Option<Incoming>,
+    body: Option<HttpBody>,
     parser: Parser,
     exhausted: bool,
-    _connection: Connection,
 }
 
 impl EventStream {
-    pub(crate) fn new(body: Incoming, exhausted: bool, connection: Connection) -> Self {
+    pub(crate) fn new(body: HttpBody, exhausted: bool) -> Self {
         let parser = Parser::new(limits::MESSAGE_BYTES);
-        Self { body: Some(body), parser, exhausted, _connection: connection }
+        Self { body: Some(body), parser, exhausted }
     }
 
     /// Whether the gateway no longer had what followed the event it was to go on from.
@@ -39,21 +36,22 @@ impl EventStream {
             if let Some(message) = self.parser.next() {
                 return Some(Ok(message));
             }
-            match self.body.as_mut()?.frame().await {
+            match self.body.as_mut()?.next().await {
                 None => self.body = None,
                 Some(Err(error)) => {
                     self.body = None;
                     return Some(Err(error.into()));
                 }
-                Some(Ok(frame)) => {
-                    let dropped = frame.data_ref().and_then(|data| self.parser.push(data).err());
-                    if let Some(frame::Error::TooLarge { limit }) = dropped {
+                Some(Ok(piece)) => match self.parser.push(&piece) {
+                    Ok(()) => {}
+                    Err(frame::Error::TooLarge { limit }) => {
                         return Some(Err(Error::TooLarge { limit }));
-                    } else if dropped.is_some() {
+                    }
+                    Err(_) => {
                         let problem = "an event of the gateway's cannot be read";
                         return Some(Err(Error::Protocol { problem }));
                     }
-                }
+                },
             }
         }
     }

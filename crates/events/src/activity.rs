@@ -18,11 +18,13 @@ mod action;
 #[cfg(test)]
 pub(crate) mod arbitrary;
 mod ask;
+mod turns;
 
 pub use action::{Action, ActionKind, Decision, Gate, Risk, Status};
 pub use ask::{
     Answer, Ask, AskKind, Asks, Choice, EXTENSION, Outcome, Refusal, Reply, ResponseKind,
 };
+pub use turns::{OpenTurn, Turns};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

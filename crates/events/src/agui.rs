@@ -6,6 +6,7 @@
 //! | [`event`], [`message`], [`input`], [`capabilities`] | the protocol's events and what is in them, as types, tables and schemas |
 //! | [`encoding`], [`protobuf`] | how events go out, and who gets which form |
 //! | [`repair`] | the nearest stream that a client runs clean |
+//! | [`rejoin`] | what whoever passes a run on knows of its events |
 //! | [`reduce`], [`patch`] | messages and state as runs build them; JSON Patch |
 //! | [`check`], [`sequence`] | what one event alone can break, and what only their order can |
 //! | [`read`], [`mod@write`] | the protocol's events → activities, and back |
@@ -23,6 +24,7 @@ pub mod patch;
 pub mod protobuf;
 pub mod read;
 pub mod reduce;
+pub mod rejoin;
 pub mod repair;
 pub mod response_schema;
 mod retired;

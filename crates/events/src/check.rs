@@ -8,7 +8,8 @@ use crate::aaep::check::seen::Seen;
 use crate::agui::enforce::Boundary;
 use crate::event::Protocol;
 use crate::finding::{Finding, Rule};
-use crate::json::{Document, Parser};
+use crate::json::{Document, Nodes, Parser};
+use crate::message::{Message, Unreadable};
 use crate::{aaep, aep, agui, frame, limits};
 use shape::Known;
 
@@ -51,9 +52,22 @@ pub fn alone(protocol: Protocol, bytes: &[u8]) -> Vec<Finding> {
     }
 }
 
+/// [`alone`], for a message that was parsed already.
+pub fn message(protocol: Protocol, message: &Message) -> Vec<Finding> {
+    document(protocol, &message.document())
+}
+
 /// [`alone`], for a message that was built here and has no bytes yet.
 pub fn value(protocol: Protocol, message: &serde_json::Value) -> Vec<Finding> {
-    alone(protocol, message.to_string().as_bytes())
+    let (text, nodes) = Nodes::compose(message);
+    document(protocol, &nodes.document(&text))
+}
+
+fn document(protocol: Protocol, message: &Document<'_>) -> Vec<Finding> {
+    match refused(protocol, message) {
+        None => event(protocol, message, false, &mut Known::default()),
+        Some(finding) => vec![finding],
+    }
 }
 
 fn event(
@@ -87,6 +101,21 @@ fn parse<'a>(
     parser
         .parse(bytes)
         .map_err(|error| json_rule(protocol).at("", format!("the message is not JSON: {error}")))
+}
+
+/// The finding for a document that no door would have let in.
+fn refused(protocol: Protocol, message: &Document<'_>) -> Option<Finding> {
+    let error = if message.bytes().len() > limits::MESSAGE_BYTES {
+        Unreadable::TooLarge(frame::Error::TooLarge { limit: limits::MESSAGE_BYTES })
+    } else {
+        Unreadable::Json(message.too_deep()?)
+    };
+    Some(unreadable(protocol, &error))
+}
+
+/// The finding for bytes that are no message.
+pub fn unreadable(protocol: Protocol, error: &Unreadable) -> Finding {
+    json_rule(protocol).at("", error.to_string())
 }
 
 fn unframed(protocol: Protocol, error: frame::Error) -> Finding {
@@ -206,30 +235,53 @@ impl Checker {
     /// assert_eq!(findings[0].rule.code, "AEP-REQ-01");
     /// ```
     pub fn message(&mut self, bytes: &[u8]) -> Vec<Finding> {
-        let document = match parse(self.protocol, bytes, &mut self.parser) {
-            Ok(document) => document,
+        let mut parser = std::mem::take(&mut self.parser);
+        let findings = match parse(self.protocol, bytes, &mut parser) {
+            Ok(document) => self.next(&document),
             Err(finding) => {
                 self.lose();
-                return vec![finding];
+                vec![finding]
             }
         };
+        self.parser = parser;
+        findings
+    }
+
+    /// [`Checker::message`], for a message that was parsed already.
+    pub fn parsed(&mut self, message: &Message) -> Vec<Finding> {
+        self.document(&message.document())
+    }
+
+    /// The finding for bytes that are no message. What they may have told is not missed later.
+    pub fn unreadable(&mut self, error: &Unreadable) -> Finding {
+        self.lose();
+        unreadable(self.protocol, error)
+    }
+
+    fn document(&mut self, message: &Document<'_>) -> Vec<Finding> {
+        let Some(finding) = refused(self.protocol, message) else { return self.next(message) };
+        self.lose();
+        vec![finding]
+    }
+
+    fn next(&mut self, document: &Document<'_>) -> Vec<Finding> {
         match &mut self.order {
             Order::Aaep(sequence) => {
                 // One look at the fields serves both.
                 let seen = Seen::new(document.root(), self.strict);
                 let mut findings =
-                    aaep::check::event(&document, &seen, self.strict, &mut self.known);
+                    aaep::check::event(document, &seen, self.strict, &mut self.known);
                 sequence.step(document.root(), &seen, &mut findings);
                 findings
             }
             Order::Agui(verifier) => {
                 let mut findings = Vec::new();
-                verifier.step(&document, &mut self.known, &mut findings, &mut |_| {});
+                verifier.step(document, &mut self.known, &mut findings, &mut |_| {});
                 findings
             }
             Order::Aep(sequence) => {
-                let mut findings = aep::check::event(&document, self.strict, &mut self.known);
-                sequence.step(&document, &mut findings);
+                let mut findings = aep::check::event(document, self.strict, &mut self.known);
+                sequence.step(document, &mut findings);
                 findings
             }
         }
@@ -237,7 +289,8 @@ impl Checker {
 
     /// [`Checker::message`], for a message that was built here and has no bytes yet.
     pub fn value(&mut self, message: &serde_json::Value) -> Vec<Finding> {
-        self.message(message.to_string().as_bytes())
+        let (text, nodes) = Nodes::compose(message);
+        self.document(&nodes.document(&text))
     }
 
     /// Everything that is wrong because the stream ends here.

@@ -100,7 +100,9 @@ pub fn rules(protocol: Protocol) -> Vec<&'static Rule> {
             aaep::sequence::RULES,
             aaep::sequence::subscription::RULES,
         ],
-        Protocol::Agui => &[agui::check::RULES, agui::sequence::RULES, agui::sequence::more::RULES],
+        Protocol::Agui => {
+            &[agui::check::RULES, agui::sequence::RULES, agui::sequence::lints::RULES]
+        }
         Protocol::Aep => &[aep::check::RULES, aep::sequence::RULES],
     };
     rooms.concat()

@@ -14,8 +14,10 @@
 //! # Ok::<(), banister_events::json::Error>(())
 //! ```
 
+use std::cell::Cell;
 use std::ops::Range;
 
+mod compose;
 mod scan;
 mod view;
 
@@ -114,6 +116,8 @@ struct Noticed {
     longest_string: usize,
     longest_integer: usize,
     duplicate: Option<u32>,
+    /// Where a value that was made here goes deeper than [`DEEPEST`].
+    too_deep: Option<u32>,
 }
 
 /// Parses documents one after another into the same memory.
@@ -132,6 +136,42 @@ impl Parser {
     pub fn parse_text<'a>(&'a mut self, text: &'a str) -> Result<Document<'a>, Error> {
         let noticed = scan::scan(text, &mut self.nodes)?;
         Ok(Document { tape: Tape { text, nodes: &self.nodes }, noticed })
+    }
+}
+
+thread_local! {
+    static PARSED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How many documents this thread has parsed. Tests hold the way of a message to one parse with it.
+pub fn parsed() -> u64 {
+    PARSED.get()
+}
+
+/// The nodes of a text, kept apart from it: with the text they are the document again.
+#[derive(Debug, Clone)]
+pub(crate) struct Nodes {
+    nodes: Box<[Node]>,
+    noticed: Noticed,
+}
+
+impl Nodes {
+    /// Parses a text.
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let mut nodes = Vec::new();
+        let noticed = scan::scan(text, &mut nodes)?;
+        Ok(Self { nodes: nodes.into(), noticed })
+    }
+
+    /// Writes a value as text, and notes its nodes on the way: nothing is parsed.
+    pub(crate) fn compose(value: &serde_json::Value) -> (String, Self) {
+        let (text, nodes, noticed) = compose::compose(value);
+        (text, Self { nodes: nodes.into(), noticed })
+    }
+
+    /// The document that these are the nodes of. The text has to be the one that they were made of.
+    pub(crate) fn document<'a>(&'a self, text: &'a str) -> Document<'a> {
+        Document { tape: Tape { text, nodes: &self.nodes }, noticed: self.noticed }
     }
 }
 
@@ -175,22 +215,24 @@ impl Document<'_> {
         Some(View { tape: &self.tape, at: self.noticed.duplicate? })
     }
 
+    /// What a parser would say of a document that was made here and is nested too deep.
+    pub(crate) fn too_deep(&self) -> Option<Error> {
+        let offset = self.noticed.too_deep? as usize;
+        Some(Error { offset, reason: Reason::Depth })
+    }
+
     /// The bytes of the document.
     pub fn bytes(&self) -> &[u8] {
         self.tape.text.as_bytes()
     }
+
+    /// The text of the document.
+    pub(crate) fn text(&self) -> &str {
+        self.tape.text
+    }
 }
 
 /// The text that the bytes of a document are.
-/// What stands at a path such as `/content/0/style`, which has no escapes.
-/// [`serde_json::Value::pointer`] copies each step.
-pub(crate) fn at<'v>(value: &'v serde_json::Value, path: &str) -> Option<&'v serde_json::Value> {
-    path.split('/').skip(1).try_fold(value, |value, step| match value {
-        serde_json::Value::Array(items) => items.get(step.parse::<usize>().ok()?),
-        value => value.get(step),
-    })
-}
-
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, Error> {
     scan::text(bytes)
 }

@@ -6,9 +6,12 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`frame`] | bytes → messages (SSE, NDJSON) and back |
+//! | [`message`] | one message: its bytes, parsed once |
 //! | [`event`] | which protocol a message speaks |
+//! | [`capture`] | what has to be known of a message to keep it |
 //! | [`aaep`], [`agui`], [`aep`] | per protocol: `event`, `check`, `sequence`, `read`, `write` |
 //! | [`activity`] | the common vocabulary that readers produce and writers consume |
+//! | [`reader`], [`writer`] | the one choice of a reader or a writer by protocol |
 //! | [`translate`] | one protocol becomes another, and what that cost |
 //! | [`record`], [`schema`] | how messages are declared, and the JSON Schemas that come of it |
 //! | [`finding`] | what is wrong with data: rule, place, message, remedy |
@@ -18,6 +21,7 @@ pub mod aaep;
 pub mod activity;
 pub mod aep;
 pub mod agui;
+pub mod capture;
 pub mod check;
 pub mod event;
 pub mod finding;
@@ -26,7 +30,14 @@ pub mod id;
 pub mod json;
 pub mod limits;
 pub mod locale;
+pub mod message;
+pub mod reader;
 pub mod record;
 pub mod schema;
 pub mod text;
 pub mod translate;
+pub mod writer;
+
+pub use message::Message;
+pub use reader::Reader;
+pub use writer::{Writer, WrittenEvent};

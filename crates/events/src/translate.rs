@@ -7,28 +7,28 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use serde_json::Value;
-
 use crate::aaep::voice::Voice;
 use crate::activity::{Activity, Origin, What};
 use crate::aep::mapping::{Correlator, Mapping, Stamp};
 use crate::event::Protocol;
 use crate::json::{self, Parser, View};
+use crate::message::Message;
+use crate::reader::Reader;
+use crate::writer::{Writer, WrittenEvent};
 use crate::{aaep, aep, agui, id};
+use jiff::Timestamp;
 
+mod carried;
 mod measure;
-mod message;
 mod note;
 mod report;
-mod rest;
 pub mod table;
 
+use carried::{CarriedFields, ReturningFields};
 pub use measure::{Example, measure};
-pub use message::Message;
 pub use note::{Note, NoteKind, Notes};
 pub use report::Report;
-use rest::{Rest, Waiting};
+pub(crate) use report::name as short_name;
 use table::Table;
 
 /// Where a stream comes from.
@@ -47,11 +47,11 @@ pub enum Source<'a> {
 
 /// One event on its way out, and the session it belongs to.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct Translated {
     /// The session's number, by first appearance.
     pub lane: usize,
     /// The event.
-    pub event: Message,
+    pub event: WrittenEvent,
 }
 
 /// How many sessions are followed at once; past that, the one that was silent longest is ended.
@@ -71,7 +71,7 @@ pub struct Translator<'a> {
     current: Option<usize>,
     seen: usize,
     seq: u64,
-    rest: Rest<'a>,
+    carried: CarriedFields<'a>,
     report: Report,
     /// Room for the activities of one message.
     activities: Vec<Activity>,
@@ -90,24 +90,11 @@ struct Lane {
     now: Timestamp,
     /// The number of the last message, so that the longest silence is known.
     last: u64,
+    /// Joins the payloads of hooks, where those are read.
+    correlator: Correlator,
     reader: Reader,
     writer: Writer,
-    waiting: Waiting,
-}
-
-#[derive(Debug)]
-enum Reader {
-    Aaep(aaep::read::Reader),
-    Agui(Box<agui::read::Reader>),
-    Aep(aep::read::Reader),
-    Hook(Correlator, aep::read::Reader),
-}
-
-#[derive(Debug)]
-enum Writer {
-    Aaep(Box<aaep::write::Writer>),
-    Agui(Box<agui::write::Writer>),
-    Aep(Box<aep::write::Writer>),
+    waiting: ReturningFields,
 }
 
 impl<'a> Translator<'a> {
@@ -118,9 +105,9 @@ impl<'a> Translator<'a> {
 
     /// A translator that knows by another table what has to travel along.
     fn by(table: &'a Table, source: Source<'a>, to: Protocol, voice: Voice) -> Self {
-        let rest = match source {
-            Source::Protocol(from) if voice.carry => Rest::of(table, from, to),
-            _ => Rest::default(),
+        let carried = match source {
+            Source::Protocol(from) if voice.carry => CarriedFields::of(table, from, to),
+            _ => CarriedFields::default(),
         };
         let report = Report::new(source, to, voice.carry);
         Self {
@@ -133,7 +120,7 @@ impl<'a> Translator<'a> {
             current: None,
             seen: 0,
             seq: 0,
-            rest,
+            carried,
             report,
             activities: Vec::new(),
         }
@@ -150,7 +137,11 @@ impl<'a> Translator<'a> {
     /// assert_eq!(told[0].event.clone().into_value()["type"], "aaep:agent.session.started");
     /// # Ok::<(), banister_events::json::Error>(())
     /// ```
-    pub fn message(&mut self, message: &[u8], now: Timestamp) -> Result<Vec<Told>, json::Error> {
+    pub fn message(
+        &mut self,
+        message: &[u8],
+        now: Timestamp,
+    ) -> Result<Vec<Translated>, json::Error> {
         self.seq += 1;
         self.report.messages += 1;
         let mut parser = std::mem::take(&mut self.parser);
@@ -166,7 +157,7 @@ impl<'a> Translator<'a> {
     }
 
     /// The stream is over: what was held comes out, what is open is ended.
-    pub fn finish(&mut self) -> Vec<Told> {
+    pub fn finish(&mut self) -> Vec<Translated> {
         let lanes: Vec<usize> = self.lanes.keys().copied().collect();
         lanes.into_iter().flat_map(|lane| self.end(lane)).collect()
     }
@@ -186,7 +177,7 @@ impl<'a> Translator<'a> {
         &self.report
     }
 
-    fn document(&mut self, event: View<'_>, now: Timestamp) -> Vec<Told> {
+    fn document(&mut self, event: View<'_>, now: Timestamp) -> Vec<Translated> {
         if !event.is_object() {
             self.report.unreadable(self.seq, "this is no JSON object");
             return Vec::new();
@@ -194,7 +185,7 @@ impl<'a> Translator<'a> {
         let from = match self.source {
             Source::Protocol(from) => from,
             Source::Hook { mapping, hook } => {
-                return self.hook(mapping, hook, event.to_value(), now);
+                return self.hook(mapping, hook, event, now);
             }
         };
         let kind = report::kind(event);
@@ -205,15 +196,15 @@ impl<'a> Translator<'a> {
             Protocol::Aep => self.aep(event, now),
         };
         if !told.is_empty()
-            && let Some(fields) = self.rest.collect(&kind, event)
+            && let Some(fields) = self.carried.collect(&kind, event)
         {
-            rest::attach((from, &kind), &fields, self.to, &mut told);
+            carried::attach((from, &kind), &fields, self.to, &mut told);
         }
         told
     }
 
     /// Only the beginning of a run, and the input of one, name their thread.
-    fn agui(&mut self, event: View<'_>, now: Timestamp) -> Vec<Told> {
+    fn agui(&mut self, event: View<'_>, now: Timestamp) -> Vec<Translated> {
         let (lane, mut told) = match (event.get("threadId").and_then(View::as_str), self.current) {
             (Some(thread), _) if !event.get("type").is_some_and(|it| it.is("RUN_FINISHED")) => {
                 self.lane(&thread)
@@ -221,35 +212,27 @@ impl<'a> Translator<'a> {
             (_, Some(lane)) => (lane, Vec::new()),
             (_, None) => self.lane(""),
         };
-        let time = agui::read::time(event);
         self.notice(lane, event);
-        let mut activities = std::mem::take(&mut self.activities);
-        if let Some((Reader::Agui(reader), origin)) = self.reader(lane, time, now) {
-            reader.read(event, &origin, &mut activities);
-        }
-        told.extend(self.write(lane, &activities));
-        activities.clear();
-        self.activities = activities;
+        self.take(lane, event, agui::read::time(event), now, &mut told);
         told
     }
 
     /// AAEP's sessions are turns. One that begins when another is over goes on in its lane; one that begins while
     /// another is open has a lane of its own. Replies name no session: whoever asked takes them.
-    fn aaep(&mut self, view: View<'_>, now: Timestamp) -> Vec<Told> {
-        let event = &view.to_value();
+    fn aaep(&mut self, event: View<'_>, now: Timestamp) -> Vec<Translated> {
         let time = aaep::read::time(event);
         let Some(session) = aaep::read::session(event) else {
             return self.everywhere(event, time, now);
         };
-        let agent =
-            json::at(event, "/producer/agent_id").and_then(Value::as_str).unwrap_or_default();
-        let (lane, mut told) = if let Some(lane) = self.known.get(&session) {
+        let (lane, mut told) = if let Some(lane) = self.known.get(&*session) {
             (*lane, Vec::new())
         } else {
+            let agent = event.text("/producer/agent_id").unwrap_or_default();
+            let session = session.into_owned();
             let free = |(_, lane): &(&usize, &Lane)| lane.key == agent && !lane.writer.is_open();
             let free = self.lanes.iter().find(free).map(|(number, _)| *number);
             let lane = free.map(|lane| (lane, Vec::new()));
-            let (lane, told) = lane.unwrap_or_else(|| self.open(&session, agent));
+            let (lane, told) = lane.unwrap_or_else(|| self.open(&session, &agent));
             // The session that was here is over: nothing more is said of it.
             if let Some(here) = self.lanes.get_mut(&lane) {
                 let before = std::mem::replace(&mut here.name, session.clone());
@@ -258,28 +241,26 @@ impl<'a> Translator<'a> {
             self.known.insert(session, lane);
             (lane, told)
         };
-        self.notice(lane, view);
-        told.extend(self.take(lane, event, time, now));
+        self.notice(lane, event);
+        self.take(lane, event, time, now, &mut told);
         told
     }
 
-    fn aep(&mut self, view: View<'_>, now: Timestamp) -> Vec<Told> {
-        let event = &view.to_value();
+    fn aep(&mut self, event: View<'_>, now: Timestamp) -> Vec<Translated> {
         let time = aep::read::time(event);
         match aep::read::session(event) {
             Some(session) => {
-                let slug =
-                    json::at(event, "/agent/slug").and_then(Value::as_str).unwrap_or_default();
+                let slug = event.text("/agent/slug").unwrap_or_default();
                 let (lane, mut told) = self.lane(&format!("{slug}\n{session}"));
-                self.notice(lane, view);
-                told.extend(self.take(lane, event, time, now));
+                self.notice(lane, event);
+                self.take(lane, event, time, now, &mut told);
                 told
             }
             None if event.get("request_event_id").is_some() => self.everywhere(event, time, now),
             None => {
                 let (lane, mut told) =
                     self.current.map_or_else(|| self.lane(""), |lane| (lane, Vec::new()));
-                told.extend(self.take(lane, event, time, now));
+                self.take(lane, event, time, now, &mut told);
                 told
             }
         }
@@ -289,18 +270,18 @@ impl<'a> Translator<'a> {
         &mut self,
         mapping: &Mapping,
         hook: Option<&str>,
-        mut event: Value,
+        event: View<'_>,
         now: Timestamp,
-    ) -> Vec<Told> {
+    ) -> Vec<Translated> {
         let mut named = hook.map(str::to_owned);
-        let mut time = None;
-        if let Some(Value::Object(_)) = event.get("payload")
-            && let Some(name) = event.get("hook").and_then(Value::as_str)
+        let (mut time, mut payload) = (None, event);
+        if let Some(inner) = event.get("payload").filter(|inner| inner.is_object())
+            && let Some(name) = event.get("hook").and_then(View::as_str)
         {
-            named = Some(name.to_owned());
-            time = aep::read::time(&event);
-            event = event.get_mut("payload").map(Value::take).unwrap_or_default();
+            named = Some(name.into_owned());
+            (time, payload) = (aep::read::time(event), inner);
         }
+        let event = payload.to_value();
         let Some(hook) = named.or_else(|| mapping.hook_of(&event)) else {
             self.report.unreadable(self.seq, "the payload does not name its hook");
             return Vec::new();
@@ -312,26 +293,35 @@ impl<'a> Translator<'a> {
             (None, None) => self.lane(""),
         };
         let mut activities = Vec::new();
-        if let Some((Reader::Hook(correlator, reader), origin)) = self.reader(lane, time, now) {
+        if let Some((Lane { correlator, reader, .. }, origin)) = self.enter(lane, time, now) {
             let stamp = Stamp { session: &origin.session, seq: origin.seq, time: origin.time };
             for event in mapping.map_with(correlator, &hook, &event, &stamp).events {
-                activities.extend(reader.read(&event, None, &origin));
+                let event = Message::of_value(Protocol::Aep, event);
+                reader.read(&event, None, &origin, &mut activities);
             }
         }
-        told.extend(self.write(lane, &activities));
+        self.write(lane, &activities, &mut told);
         told
     }
 
     /// For what names no session: only the session that it belongs to makes anything of it.
-    fn everywhere(&mut self, event: &Value, time: Option<Timestamp>, now: Timestamp) -> Vec<Told> {
+    fn everywhere(
+        &mut self,
+        event: View<'_>,
+        time: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Vec<Translated> {
         let lanes: Vec<usize> = self.lanes.keys().copied().collect();
-        let told: Vec<Told> =
-            lanes.into_iter().flat_map(|lane| self.take(lane, event, time, now)).collect();
+        let mut told = Vec::new();
+        for lane in lanes {
+            self.take(lane, event, time, now, &mut told);
+        }
         if told.is_empty() {
             let name =
                 ["reply_token", "request_event_id"].into_iter().find_map(|key| event.get(key));
-            let about = name.and_then(Value::as_str).unwrap_or("an answer");
-            self.report.noted((vec![Note { kind: NoteKind::Ignored, about: about.to_owned() }], 0));
+            let name = name.and_then(View::as_str);
+            let about = name.as_deref().unwrap_or("an answer").to_owned();
+            self.report.noted((vec![Note { kind: NoteKind::Ignored, about }], 0));
         }
         told
     }
@@ -346,24 +336,26 @@ impl<'a> Translator<'a> {
     fn take(
         &mut self,
         lane: usize,
-        event: &Value,
+        event: View<'_>,
         time: Option<Timestamp>,
         now: Timestamp,
-    ) -> Vec<Told> {
-        let activities = match self.reader(lane, time, now) {
-            Some((Reader::Aaep(reader), origin)) => reader.read(event, &origin),
-            Some((Reader::Aep(reader), origin)) => reader.read(event, None, &origin),
-            _ => Vec::new(),
-        };
-        self.write(lane, &activities)
+        told: &mut Vec<Translated>,
+    ) {
+        let mut activities = std::mem::take(&mut self.activities);
+        if let Some((lane, origin)) = self.enter(lane, time, now) {
+            lane.reader.read_view(event, None, &origin, &mut activities);
+        }
+        self.write(lane, &activities, told);
+        activities.clear();
+        self.activities = activities;
     }
 
-    fn reader(
+    fn enter(
         &mut self,
         lane: usize,
         time: Option<Timestamp>,
         now: Timestamp,
-    ) -> Option<(&mut Reader, Origin)> {
+    ) -> Option<(&mut Lane, Origin)> {
         self.current = Some(lane);
         let seq = self.seq;
         let lane = self.lanes.get_mut(&lane)?;
@@ -371,35 +363,34 @@ impl<'a> Translator<'a> {
         lane.time = time.or(lane.time);
         lane.now = lane.time.unwrap_or(now);
         let origin = Origin { session: Arc::clone(&lane.session), seq, time: lane.now };
-        Some((&mut lane.reader, origin))
+        Some((lane, origin))
     }
 
-    fn write(&mut self, number: usize, activities: &[Activity]) -> Vec<Told> {
-        let Some(lane) = self.lanes.get_mut(&number) else { return Vec::new() };
-        let mut told = Vec::new();
+    fn write(&mut self, number: usize, activities: &[Activity], told: &mut Vec<Translated>) {
+        let Some(lane) = self.lanes.get_mut(&number) else { return };
+        let before = told.len();
         let takes = |activity: &&Activity| {
             self.voice.carry && self.to != Protocol::Aaep || !is_detail(activity)
         };
         for activity in activities.iter().filter(takes) {
-            lane.writer.write(activity, &mut |mut event| {
+            for mut event in lane.writer.write(activity) {
                 lane.waiting.put_back(self.to, &mut event);
-                told.push(Told { lane: number, event });
-            });
+                told.push(Translated { lane: number, event });
+            }
         }
         self.report.noted(lane.writer.notes());
-        self.report.events += told.len() as u64;
-        told
+        self.report.events += (told.len() - before) as u64;
     }
 
     /// The lane of a session, by its own id.
-    fn lane(&mut self, key: &str) -> (usize, Vec<Told>) {
+    fn lane(&mut self, key: &str) -> (usize, Vec<Translated>) {
         match self.known.get(key) {
             Some(lane) => (*lane, Vec::new()),
             None => self.open(key, key),
         }
     }
 
-    fn open(&mut self, session: &str, key: &str) -> (usize, Vec<Told>) {
+    fn open(&mut self, session: &str, key: &str) -> (usize, Vec<Translated>) {
         let mut told = Vec::new();
         if self.lanes.len() >= LANES
             && let Some(silent) = self.lanes.iter().min_by_key(|(_, lane)| lane.last)
@@ -415,32 +406,13 @@ impl<'a> Translator<'a> {
         self.known.insert(session.to_owned(), number);
         let from = self.report.from.as_str();
         let own: Arc<str> = id::derive("s_", &["translate", from, session]).into();
-        let reader = match self.source {
-            Source::Protocol(Protocol::Aaep) => Reader::Aaep(aaep::read::Reader::trusting()),
-            Source::Protocol(Protocol::Agui) => {
-                let reader = agui::read::Reader::trusting();
-                let brief = self.to == Protocol::Aaep;
-                Reader::Agui(Box::new(if brief { reader.briefly() } else { reader }))
-            }
-            Source::Protocol(Protocol::Aep) => Reader::Aep(aep::read::Reader::trusting()),
+        let from = match self.source {
+            Source::Protocol(from) => from,
             // Its events are made here, by a mapping: nothing in them came from elsewhere.
-            Source::Hook { .. } => {
-                Reader::Hook(Correlator::default(), aep::read::Reader::trusting())
-            }
+            Source::Hook { .. } => Protocol::Aep,
         };
-        let writer = match self.to {
-            Protocol::Aaep => Writer::Aaep(Box::new(aaep::write::Writer::with(self.voice.clone()))),
-            Protocol::Agui => {
-                let writer = agui::write::Writer::recording(&own);
-                let writer = if self.voice.carry { writer.carrying() } else { writer };
-                Writer::Agui(Box::new(writer))
-            }
-            Protocol::Aep => {
-                let writer = aep::write::Writer::default();
-                let writer = if self.voice.carry { writer.carrying() } else { writer };
-                Writer::Aep(Box::new(writer))
-            }
-        };
+        let reader = Reader::trusting(from).for_writer(self.to);
+        let writer = Writer::for_protocol(self.to, self.voice.clone(), &own);
         let lane = Lane {
             name: session.to_owned(),
             key: key.to_owned(),
@@ -448,29 +420,28 @@ impl<'a> Translator<'a> {
             time: None,
             now: Timestamp::default(),
             last: self.seq,
+            correlator: Correlator::default(),
             reader,
             writer,
-            waiting: Waiting::default(),
+            waiting: ReturningFields::default(),
         };
         self.lanes.insert(number, lane);
         (number, told)
     }
 
-    fn end(&mut self, number: usize) -> Vec<Told> {
+    fn end(&mut self, number: usize) -> Vec<Translated> {
         let seq = self.seq + 1;
         let Some(lane) = self.lanes.get_mut(&number) else { return Vec::new() };
         let origin = Origin { session: Arc::clone(&lane.session), seq, time: lane.now };
-        let activities = match &mut lane.reader {
-            Reader::Aaep(reader) => reader.finish(&origin),
-            Reader::Agui(reader) => reader.finish(&origin),
-            Reader::Aep(reader) | Reader::Hook(_, reader) => reader.finish(&origin),
-        };
-        let mut told = self.write(number, &activities);
+        let activities = lane.reader.finish(&origin);
+        let mut told = Vec::new();
+        self.write(number, &activities, &mut told);
         // What waits for an answer is not over: the answer may come in the next recording.
-        let waits = |lane: &&mut Lane| matches!(&lane.writer, Writer::Aaep(it) if it.is_waiting());
+        let waits = |lane: &&mut Lane| lane.writer.is_waiting();
         if let Some(lane) = self.lanes.get_mut(&number).filter(|lane| !waits(lane)) {
             let before = told.len();
-            lane.writer.close(&mut |event| told.push(Told { lane: number, event }));
+            let closing = lane.writer.close().into_iter();
+            told.extend(closing.map(|event| Translated { lane: number, event }));
             self.report.events += (told.len() - before) as u64;
             self.report.noted(lane.writer.notes());
         }
@@ -483,52 +454,6 @@ fn is_detail(activity: &Activity) -> bool {
     let What::Raw { protocol: Protocol::Agui, kind, .. } = &activity.what else { return false };
     !matches!(kind.as_str(), "RAW" | "CUSTOM" | "REASONING_ENCRYPTED_VALUE")
         && agui::event::Type::parse(kind).is_some()
-}
-
-impl Writer {
-    fn write(&mut self, activity: &Activity, tell: &mut impl FnMut(Message)) {
-        match self {
-            Self::Aaep(writer) => {
-                let mut out = Vec::new();
-                writer.write_to(activity, &mut out);
-                out.into_iter().map(Message::from).for_each(tell);
-            }
-            Self::Agui(writer) => {
-                writer.write(activity).into_iter().map(Message::from).for_each(tell);
-            }
-            Self::Aep(writer) => {
-                writer.write(activity).into_iter().map(Message::from).for_each(tell);
-            }
-        }
-    }
-
-    fn close(&mut self, tell: &mut impl FnMut(Message)) {
-        match self {
-            Self::Aaep(writer) => {
-                let mut out = Vec::new();
-                writer.close_to(&mut out);
-                out.into_iter().map(Message::from).for_each(tell);
-            }
-            Self::Agui(writer) => writer.close().into_iter().map(Message::from).for_each(tell),
-            Self::Aep(writer) => writer.close().into_iter().map(Message::from).for_each(tell),
-        }
-    }
-
-    fn notes(&mut self) -> (Vec<Note>, u64) {
-        match self {
-            Self::Aaep(writer) => writer.notes(),
-            Self::Agui(writer) => writer.notes(),
-            Self::Aep(writer) => writer.notes(),
-        }
-    }
-
-    fn is_open(&self) -> bool {
-        match self {
-            Self::Aaep(writer) => writer.is_open(),
-            Self::Agui(writer) => writer.is_open(),
-            Self::Aep(writer) => writer.is_open(),
-        }
-    }
 }
 
 #[cfg(test)]

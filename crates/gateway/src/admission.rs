@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
+use banister_events::Message;
 use banister_events::activity::{Action, Context, Decision, Gate, Risk};
 use banister_journal::{Appended, Durability, Entry, Level, Record};
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::asks::{AskDraft, Asker};
+use crate::history::Fact;
 use crate::{Error, Gateway};
 
 /// What became of a message.
@@ -30,6 +32,8 @@ pub struct Accepted {
 #[derive(Debug)]
 pub(crate) struct Judged {
     pub(crate) entry: Entry,
+    /// The message as it was parsed.
+    pub(crate) message: Option<Message>,
     /// The protocol of its record: another message under its id may speak another.
     pub(crate) protocol: String,
     /// The verdict; `None` where nothing has to be decided.
@@ -65,7 +69,7 @@ impl Gateway {
 
     /// Makes a message part of history, together with the ask that it opens.
     pub(crate) async fn admit(&self, judged: Judged) -> Result<Admitted, Error> {
-        let Judged { entry, protocol, gate, ask } = judged;
+        let Judged { entry, message, protocol, gate, ask } = judged;
         let quick = gate.as_ref().is_none_or(|gate| gate.decision == Decision::Allow);
         let durability = if quick && !self.settings.sync_allow {
             Durability::Written
@@ -73,7 +77,7 @@ impl Gateway {
             Durability::Synced
         };
         let opened = ask.as_ref().map(|ask| ask.id().to_owned());
-        let mut facts = vec![entry.into()];
+        let mut facts = vec![Fact::Note { entry, message }];
         facts.extend(ask.map(Into::into));
         Ok(match self.history.commit(facts, durability).await? {
             Appended::Recorded(records) => {

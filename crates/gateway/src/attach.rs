@@ -5,26 +5,18 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use banister_events::agui::write::{History, Writer};
 use banister_events::finding::{Binds, Rule, Severity};
-use banister_events::frame::sse;
 use banister_journal::Record;
-use bytes::Bytes;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::deliver::Gone;
-use crate::http::agui::Outlet;
+use crate::deliver::{Gone, KEEP_ALIVE, KeepAlive, Outlet};
 use crate::keys::Guest;
 use crate::project::Projection;
 use crate::{Error, Gateway};
-
-/// How long a run may be silent before it says that it is still there.
-pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// The name of the event that tells what became of the answers a run came with.
 pub(crate) const RESUMED: &str = "banister.resume";
@@ -62,7 +54,7 @@ pub static UNCOVERED: Rule = Rule {
 pub static RULES: [&Rule; 3] = [&UNKNOWN, &UNFIT, &UNCOVERED];
 
 /// A run that a client asked for.
-pub(crate) struct Attached {
+pub(crate) struct AttachedRun {
     /// The session.
     pub(crate) session: String,
     /// Writes the run.
@@ -77,25 +69,25 @@ pub(crate) struct Attached {
     pub(crate) guest: Guest,
 }
 
-/// Why a run was not told to its end.
-enum Untold {
+/// Why a run was not streamed to its end.
+enum RunFailure {
     Gone,
     Unread(Error),
 }
 
-impl From<Gone> for Untold {
+impl From<Gone> for RunFailure {
     fn from(_: Gone) -> Self {
         Self::Gone
     }
 }
 
-impl From<Error> for Untold {
+impl From<Error> for RunFailure {
     fn from(error: Error) -> Self {
         Self::Unread(error)
     }
 }
 
-/// What a client has to drop before it is told all messages, so that it has them in this order: it keeps those it has
+/// What a client has to drop before it gets all messages, so that it has them in this order: it keeps those it has
 /// where they are, and appends the others. None where that is right already. `has` is what it sent, which never has
 /// cards; where all cards of the thread are among the messages, those go as well.
 pub(crate) fn dropping(messages: &[Value], has: &HashSet<&str>, all_cards: bool) -> Option<Value> {
@@ -123,76 +115,27 @@ pub(crate) fn sent(input: &Value) -> HashSet<&str> {
     messages.into_iter().flatten().filter_map(|message| message.get("id")?.as_str()).collect()
 }
 
-/// The silence of a stream, which does not last: proxies cut what says nothing.
-pub(crate) struct Quiet {
-    out: mpsc::Sender<Bytes>,
-    /// Whether the stream has a way to say nothing.
-    comments: bool,
-    every: Duration,
-    until: Instant,
-}
-
-impl Quiet {
-    pub(crate) fn of(outlet: &Outlet, every: Duration) -> Self {
-        Self::new(outlet.sender().clone(), outlet.has_comments(), every)
-    }
-
-    pub(crate) fn new(out: mpsc::Sender<Bytes>, comments: bool, every: Duration) -> Self {
-        Self { out, comments, every, until: Instant::now() + every }
-    }
-
-    pub(crate) fn renew(&mut self) {
-        self.until = Instant::now() + self.every;
-    }
-
-    /// Says that the stream is there, if it has been silent for long enough.
-    async fn break_if_due(&mut self) -> Result<(), Gone> {
-        if Instant::now() < self.until {
-            return Ok(());
-        }
-        self.renew();
-        if !self.comments {
-            return Ok(());
-        }
-        let mut frame = Vec::new();
-        sse::comment(&mut frame, "still here");
-        self.out.send(Bytes::from(frame)).await.map_err(|_| Gone)
-    }
-
-    /// Waits until a bell rings, or it is time to say something; an error where the reader has gone.
-    pub(crate) async fn wait<T>(&mut self, bell: &mut watch::Receiver<T>) -> Result<(), Gone> {
-        self.break_if_due().await?;
-        tokio::select! {
-            () = self.out.closed() => Err(Gone),
-            rung = tokio::time::timeout_at(self.until, bell.changed()) => match rung {
-                Ok(Ok(())) | Err(_) => Ok(()),
-                Ok(Err(_)) => Err(Gone),
-            },
-        }
-    }
-}
-
 impl Gateway {
     /// Streams one session as an AG-UI run until its turn ends or waits, its key is revoked or the gateway stops.
-    pub(crate) async fn attach(self: Arc<Self>, mut run: Attached, stop: CancellationToken) {
+    pub(crate) async fn attach(self: Arc<Self>, mut run: AttachedRun, stop: CancellationToken) {
         let guest = run.guest.clone();
-        let told = tokio::select! {
+        let streamed = tokio::select! {
             () = stop.cancelled() => {
                 return run.outlet.fail("shutdown", "the gateway stops; run again once it is back");
             }
             () = self.keys.gone(&guest) => {
                 return run.outlet.fail("revoked", "the key of this run was revoked");
             }
-            told = self.tell(&mut run) => told,
+            streamed = self.stream_run(&mut run) => streamed,
         };
-        if let Err(Untold::Unread(error)) = told {
+        if let Err(RunFailure::Unread(error)) = streamed {
             tracing::error!(%error, "A session could not be read.");
             run.outlet.fail("internal", "the session could not be read");
         }
     }
 
-    async fn tell(&self, run: &mut Attached) -> Result<(), Untold> {
-        let Attached { session, writer, outlet, resumed, input, .. } = run;
+    async fn stream_run(&self, run: &mut AttachedRun) -> Result<(), RunFailure> {
+        let AttachedRun { session, writer, outlet, resumed, input, .. } = run;
         let mut bell = self.hub.bell();
         let end = *bell.borrow_and_update();
         let mut projection = Projection::new(Arc::clone(&self.agents));
@@ -218,8 +161,8 @@ impl Gateway {
             events.insert(1, first);
         }
         if !resumed.is_empty() {
-            let told = json!({ "type": "CUSTOM", "name": RESUMED, "value": resumed });
-            events.insert(events.len().min(1), told);
+            let outcomes = json!({ "type": "CUSTOM", "name": RESUMED, "value": resumed });
+            events.insert(events.len().min(1), outcomes);
         }
         if projection.waits() {
             events.extend(writer.interrupt());
@@ -230,13 +173,14 @@ impl Gateway {
         drop(history);
         outlet.send(&events).await?;
         let mut position = last.max(end);
-        let mut quiet = Quiet::of(outlet, KEEP_ALIVE);
+        let mut keep_alive = outlet.keep_alive(KEEP_ALIVE);
         while !outlet.is_ended() {
-            let batch = self.next_of(&mut position, &mut bell, &mut quiet).await?;
+            let batch = self.next_of(&mut position, &mut bell, &mut keep_alive).await?;
             let mut events = Vec::new();
             let new = |record: &&Arc<Record>| record.session == *session && record.seq > seq;
             for record in batch.iter().filter(new) {
-                for activity in projection.next(record) {
+                let parsed = self.hub.message(record.position);
+                for activity in projection.next_parsed(record, parsed.as_ref()) {
                     events.extend(writer.write(&activity));
                 }
             }
@@ -245,7 +189,7 @@ impl Gateway {
                 events.extend(writer.interrupt());
             }
             if !events.is_empty() {
-                quiet.renew();
+                keep_alive.renew();
             }
             outlet.send(&events).await?;
         }
@@ -257,8 +201,8 @@ impl Gateway {
         &self,
         position: &mut u64,
         bell: &mut watch::Receiver<u64>,
-        quiet: &mut Quiet,
-    ) -> Result<Vec<Arc<Record>>, Untold> {
+        keep_alive: &mut KeepAlive,
+    ) -> Result<Vec<Arc<Record>>, RunFailure> {
         loop {
             let published = *bell.borrow_and_update();
             if published > *position {
@@ -270,7 +214,7 @@ impl Gateway {
                     return Ok(batch);
                 }
             }
-            quiet.wait(bell).await?;
+            keep_alive.wait(bell).await?;
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Activities become a subscriber's stream, at the subscriber's own pace.
 //!
-//! Those who want to hear the same share one projection (`feed`). A slow subscriber falls behind on its own cursor and
-//! reads from the journal; it never slows anybody else. To come back or to join late costs what is told and little more,
-//! however long the journal is (`saved`). A cursor on the wire is `epoch.position.n`: the journal it belongs to, the
-//! record, the event within the record.
+//! Followers on equal terms share one projection (`feed`). A slow subscriber falls behind on its own cursor and reads
+//! from the journal; it never slows anybody else. Resuming, or joining late, costs what is sent and little more, however
+//! long the journal is (`saved`).
+//!
+//! A subscriber resumes from the id of the last frame it got (`resume`). In AAEP that is the event's own id, which leads
+//! back to its record. In AEP it is a cursor, `epoch.position.n`: the journal, the record, the event within the record.
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use banister_events::event::Protocol;
 use banister_events::frame::sse;
@@ -15,27 +16,30 @@ use banister_journal::Record;
 use bytes::Bytes;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::attach::Quiet;
 use crate::{Error, Gateway};
 
 mod channel;
 mod feed;
+mod keep_alive;
+mod outlet;
 mod replay;
+mod resume;
 mod saved;
 
-pub(crate) use channel::{Channels, Voice};
-pub(crate) use feed::{Feed, Feeds, Form, Key, Next};
-pub(crate) use replay::{Rest, Stretches};
-pub(crate) use saved::{Saved, Stretch};
+pub(crate) use channel::{Channels, Projected, Rendering};
+pub(crate) use feed::{FeedKey, FeedNext, LiveFeed, LiveFeeds, aaep_frame};
+pub(crate) use keep_alive::{KEEP_ALIVE, KeepAlive};
+pub(crate) use outlet::Outlet;
+pub(crate) use replay::{CatchUp, Stretches};
+pub(crate) use resume::{ForeignCursor, ResumeRequest};
+pub(crate) use saved::{SavedChannels, Stretch};
 
 /// How many records are read at a time.
 const BATCH: usize = 256;
 /// How many reads of the journal wait for the disk at once; each takes a thread.
 const READS: usize = 16;
-/// What is sent at once when much is told again, in bytes.
+/// What is sent at once when much is sent again, in bytes.
 const CHUNK: usize = 64 * 1024;
-/// How long a stream may be silent before it says that it is still there.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// Where a subscriber wants to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,21 +49,24 @@ pub enum Start {
     /// With what is going on: open turns from their beginning, then what comes.
     Now,
     /// After the event it saw last.
-    After(Cursor),
-    /// After an event that is not known here any more: it is told so, and then as [`Start::Now`].
+    After(EventCursor),
+    /// The same, of a subscription before event ids were the ids of frames: the number counts the events that the
+    /// subscription was sent of the record.
+    AfterSent(EventCursor),
+    /// After an event that is not known here any more: a marker says so, and then as [`Start::Now`].
     Exhausted,
 }
 
-/// The place of one event: the record, and the event within it.
+/// Where one event stands: the record, and the event within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cursor {
+pub struct EventCursor {
     /// The record's position in the journal.
     pub position: u64,
     /// The number of the event among those the record became.
     pub n: u32,
 }
 
-impl Cursor {
+impl EventCursor {
     /// All of a record.
     pub(crate) fn whole(position: u64) -> Self {
         Self { position, n: u32::MAX }
@@ -82,11 +89,16 @@ impl Cursor {
         let n = parts.next()?.parse().ok()?;
         (fits && parts.next().is_none()).then_some(Self { position, n })
     }
+
+    /// The cursor as it stands on the wire.
+    pub(crate) fn written(self, epoch: &str) -> String {
+        format!("{epoch}.{}.{}", self.position, self.n)
+    }
 }
 
 /// What a subscriber asked for.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct FollowTerms {
     /// The protocol it speaks: AAEP or AEP. AG-UI is attached to, not followed.
     pub protocol: Protocol,
     /// Only this session.
@@ -103,16 +115,17 @@ pub(crate) struct Gone;
 
 impl Gateway {
     /// Streams AAEP or AEP events as SSE frames until the subscriber leaves.
-    pub async fn follow(self: Arc<Self>, terms: Terms, out: mpsc::Sender<Bytes>) {
+    pub async fn follow(self: Arc<Self>, terms: FollowTerms, out: mpsc::Sender<Bytes>) {
         let _counted = self.hub.counted();
-        let Terms { protocol, session, start, language } = terms;
-        let key = Key { voice: Voice { protocol, language }, session, form: Form::Frames };
-        let follower = Follower {
+        let FollowTerms { protocol, session, start, language } = terms;
+        let key = FeedKey { rendering: Rendering::Events { protocol, language }, session };
+        let follower = StreamFollower {
             feed: self.feed(&key),
-            saved: self.saved(&key.voice),
+            saved: self.saved(&key.rendering),
             epoch: self.journal.epoch().to_owned(),
+            session: key.session,
             gateway: self,
-            key,
+            protocol,
             out,
         };
         follower.run(start).await.unwrap_or(());
@@ -156,7 +169,7 @@ impl Gateway {
     /// The turns that are open now, of all sessions or of one, and the position that this is true at.
     pub(crate) async fn open_turns(
         &self,
-        saved: &Arc<Saved>,
+        saved: &Arc<SavedChannels>,
         session: Option<&str>,
     ) -> Result<(u64, Vec<Stretch>), Error> {
         let _turn = saved.looking.lock().await;
@@ -167,25 +180,26 @@ impl Gateway {
     }
 }
 
-/// One who follows.
-struct Follower {
+/// One stream to a subscriber without terms of its own.
+struct StreamFollower {
     gateway: Arc<Gateway>,
-    feed: Arc<Feed>,
-    saved: Arc<Saved>,
-    key: Key,
+    feed: Arc<LiveFeed>,
+    saved: Arc<SavedChannels>,
+    protocol: Protocol,
+    session: Option<String>,
     epoch: String,
     out: mpsc::Sender<Bytes>,
 }
 
-impl Follower {
+impl StreamFollower {
     async fn run(self, start: Start) -> Result<(), Gone> {
-        let only = self.key.session.as_deref();
-        // Before it is told that it is connected: from then on it misses nothing.
+        let only = self.session.as_deref();
+        // Before the subscriber hears that it is connected: from then on it misses nothing.
         let turns = match start {
             Start::Now | Start::Exhausted => {
                 Some(self.gateway.open_turns(&self.saved, only).await.map_err(unread)?)
             }
-            Start::Beginning | Start::After(_) => None,
+            Start::Beginning | Start::After(_) | Start::AfterSent(_) => None,
         };
         let mut hello = Vec::new();
         sse::comment(&mut hello, "connected");
@@ -195,16 +209,18 @@ impl Follower {
         self.send(hello).await?;
         let seen = match (start, turns) {
             (Start::After(seen), _) => seen,
-            (_, None) => Cursor::whole(0),
+            // Which of the record's events were sent is not known here: all of them are.
+            (Start::AfterSent(seen), _) => EventCursor::whole(seen.before_unseen()),
+            (_, None) => EventCursor::whole(0),
             (_, Some((end, turns))) => {
                 self.join(turns).await?;
-                Cursor::whole(end)
+                EventCursor::whole(end)
             }
         };
         self.go_on(seen).await
     }
 
-    /// Tells the turns that are open, from their beginning.
+    /// Sends the turns that are open, from their beginning.
     async fn join(&self, turns: Vec<Stretch>) -> Result<(), Gone> {
         let mut begins: HashSet<(String, u64)> =
             turns.iter().map(|turn| (turn.session.clone(), turn.from)).collect();
@@ -212,13 +228,13 @@ impl Follower {
         let mut channels = Channels::new(Arc::clone(&self.saved));
         let mut frames = Vec::new();
         while let Some(record) = records.next().await.map_err(unread)? {
-            let told = channels.next(&record).await.map_err(unread)?;
+            let projected = channels.next(&record).await.map_err(unread)?;
             let begins = begins.remove(&(record.session.clone(), record.seq));
-            // A turn that began within this record does not carry the end of the one before it.
-            let start = told.events.iter().rposition(channel::is_start).filter(|_| begins);
-            for (n, event) in (0..).zip(&told.events).skip(start.unwrap_or_default()) {
-                let cursor = Cursor { position: record.position, n };
-                feed::frame(&mut frames, &self.epoch, self.key.voice.protocol, cursor, event);
+            // The end of the turn before this one is left out.
+            let start = projected.turn_start.filter(|_| begins).map_or(0, |start| start.event);
+            for (n, event) in (0..).zip(&projected.events).skip(start) {
+                let cursor = EventCursor { position: record.position, n };
+                feed::frame(&mut frames, &self.epoch, self.protocol, cursor, event);
             }
             if frames.len() >= CHUNK {
                 self.send(std::mem::take(&mut frames)).await?;
@@ -227,51 +243,50 @@ impl Follower {
         self.send(frames).await
     }
 
-    /// Tells everything after a cursor: from the feed, or from the journal until the feed is reached.
-    async fn go_on(&self, mut seen: Cursor) -> Result<(), Gone> {
+    /// Sends everything after a cursor: from the feed, or from the journal until the feed is reached.
+    async fn go_on(&self, mut seen: EventCursor) -> Result<(), Gone> {
         let mut bell = self.feed.bell();
-        let mut quiet = Quiet::new(self.out.clone(), true, KEEP_ALIVE);
-        let mut behind: Option<(Rest, Channels)> = None;
+        let mut keep_alive = KeepAlive::new(self.out.clone(), true, KEEP_ALIVE);
+        let mut behind: Option<(CatchUp, Channels)> = None;
         loop {
             bell.mark_unchanged();
             match self.feed.next(seen) {
-                Next::Blocks(blocks) => {
+                FeedNext::Blocks(blocks) => {
                     behind = None;
                     for block in blocks {
                         let frames = block.after(seen);
-                        seen = Cursor::whole(block.upto);
+                        seen = EventCursor::whole(block.upto);
                         if !frames.is_empty() {
-                            quiet.renew();
+                            keep_alive.renew();
                             self.out.send(frames).await.map_err(|_| Gone)?;
                         }
                     }
                 }
-                Next::Behind => {
-                    let (rest, channels) = behind.get_or_insert_with(|| {
-                        let only = self.key.session.as_deref();
+                FeedNext::Behind => {
+                    let (catch_up, channels) = behind.get_or_insert_with(|| {
+                        let only = self.session.as_deref();
                         let channels = Channels::new(Arc::clone(&self.saved));
-                        (Rest::after(&self.gateway, only, seen), channels)
+                        (CatchUp::after(&self.gateway, only, seen), channels)
                     });
                     let mut frames = Vec::new();
-                    for record in rest.next(self.feed.head()).await.map_err(unread)? {
-                        let told = channels.next(&record).await.map_err(unread)?;
-                        for (n, event) in (0..).zip(&told.events) {
-                            let cursor = Cursor { position: record.position, n };
-                            let protocol = self.key.voice.protocol;
+                    for record in catch_up.next(self.feed.head()).await.map_err(unread)? {
+                        let projected = channels.next(&record).await.map_err(unread)?;
+                        for (n, event) in (0..).zip(&projected.events) {
+                            let cursor = EventCursor { position: record.position, n };
                             if cursor > seen {
-                                feed::frame(&mut frames, &self.epoch, protocol, cursor, event);
+                                feed::frame(&mut frames, &self.epoch, self.protocol, cursor, event);
                             }
                         }
                         if frames.len() >= CHUNK {
                             self.send(std::mem::take(&mut frames)).await?;
                         }
                     }
-                    quiet.renew();
+                    keep_alive.renew();
                     self.send(frames).await?;
-                    seen = Cursor::whole(rest.position());
+                    seen = EventCursor::whole(catch_up.position());
                 }
-                Next::Wait => quiet.wait(&mut bell).await?,
-                Next::Failed => return Err(Gone),
+                FeedNext::Wait => keep_alive.wait(&mut bell).await?,
+                FeedNext::Failed => return Err(Gone),
             }
         }
     }

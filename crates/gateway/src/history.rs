@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use banister_events::Message;
 use banister_journal::{Appended, Appender, Durability, Entry, Journal, Record};
 use tokio_util::task::TaskTracker;
 
@@ -23,7 +24,12 @@ use crate::keep::Keeper;
 #[expect(clippy::large_enum_variant, reason = "almost every fact is a note")]
 pub(crate) enum Fact {
     /// A record that changes nothing for those who wait: a message, a grant, the end of an idle turn.
-    Note(Entry),
+    Note {
+        /// What is recorded.
+        entry: Entry,
+        /// The message that it holds, where it was parsed on its way in.
+        message: Option<Message>,
+    },
     /// An ask; it is open from then on.
     Asked(Box<AskDraft>),
     /// The end of an ask; it is closed from then on.
@@ -36,7 +42,14 @@ pub(crate) enum Fact {
 
 impl From<Entry> for Fact {
     fn from(entry: Entry) -> Self {
-        Self::Note(entry)
+        Self::Note { entry, message: None }
+    }
+}
+
+impl Fact {
+    /// A record of a message that was parsed on its way in: who watches live need not parse it again.
+    pub(crate) fn parsed(entry: Entry, message: Message) -> Self {
+        Self::Note { entry, message: Some(message) }
     }
 }
 
@@ -131,10 +144,15 @@ impl History {
 impl HistoryHandles {
     async fn commit(&self, facts: Vec<Fact>, durability: Durability) -> Result<Appended, Error> {
         let mut entries = Vec::with_capacity(facts.len());
+        let mut messages = Vec::with_capacity(facts.len());
         let mut effects = Effects::default();
         for (at, fact) in facts.into_iter().enumerate() {
+            messages.push(None);
             match fact {
-                Fact::Note(entry) => entries.push(entry),
+                Fact::Note { entry, message } => {
+                    entries.push(entry);
+                    messages.splice(at.., [message]);
+                }
                 Fact::Asked(draft) => {
                     entries.push(draft.entry(&self.keeper));
                     effects.opens.push((at, draft, self.asks.expect(self.appender.head())));
@@ -156,7 +174,7 @@ impl HistoryHandles {
         let appended = self.appender.append(entries, durability).await?;
         if let Appended::Recorded(records) = &appended {
             let exact = self.apply(effects, records);
-            self.publisher.publish(records);
+            self.publisher.publish(records, messages);
             self.settle(exact).await;
         }
         Ok(appended)

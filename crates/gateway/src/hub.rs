@@ -6,36 +6,44 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use banister_events::Message;
 use banister_journal::Record;
 use tokio::sync::watch;
 
 /// How many records are kept at hand, and how many bytes of them.
 const TAIL: usize = 4_096;
 const TAIL_BYTES: usize = 32 * 1024 * 1024;
+/// How many of them are kept as they were parsed, and how many bytes of them: who follows live comes soon.
+const PARSED: usize = 512;
+const PARSED_BYTES: usize = 4 * 1024 * 1024;
 
-/// The last records, and a bell.
+/// The newest records, and a bell that rings when there are more.
 #[derive(Debug, Clone)]
 pub struct Hub {
-    tail: Arc<Mutex<Tail>>,
+    tail: Arc<Mutex<RecentRecords>>,
     bell: watch::Sender<u64>,
-    /// Held once by each that follows.
+    /// Every [`FollowerGuard`] has a weak reference to this: their number is the number of followers.
     followers: Arc<()>,
 }
 
 #[derive(Debug)]
-struct Tail {
+struct RecentRecords {
     records: VecDeque<Arc<Record>>,
     bytes: usize,
+    /// Position → the message that the record there holds, the newest ones.
+    parsed: VecDeque<(u64, Message)>,
+    parsed_bytes: usize,
     /// Everything up to here was published.
     head: u64,
-    /// Published out of turn: two writers were released by one commit and came here in the other order.
+    /// Records that came before an earlier position did: one commit released two writers, and the later one was first
+    /// here.
     early: std::collections::BTreeMap<u64, Arc<Record>>,
 }
 
-/// One who follows.
-#[derive(Debug, Clone)]
-#[expect(dead_code, reason = "that it is there is all that it says")]
-pub struct Follows(Weak<()>);
+/// Counts one follower of the hub until it is dropped.
+#[derive(Debug)]
+#[expect(dead_code, reason = "the count is the number of these")]
+pub struct FollowerGuard(Weak<()>);
 
 /// The one handle that publishes.
 #[derive(Debug)]
@@ -46,9 +54,11 @@ pub(crate) struct Publisher {
 impl Publisher {
     /// A hub that stands at the journal's head, and what publishes to it.
     pub(crate) fn new(head: u64) -> (Self, Hub) {
-        let tail = Tail {
+        let tail = RecentRecords {
             records: VecDeque::new(),
             bytes: 0,
+            parsed: VecDeque::new(),
+            parsed_bytes: 0,
             head,
             early: std::collections::BTreeMap::new(),
         };
@@ -57,10 +67,21 @@ impl Publisher {
         (Self { hub: hub.clone() }, hub)
     }
 
-    /// Hands records to the live subscribers, in the journal's order.
-    pub(crate) fn publish(&self, records: &[Arc<Record>]) {
+    /// Hands records to the live subscribers, in the journal's order, with the messages that the first of them hold where
+    /// they were parsed on their way in: who follows live need not parse them again.
+    pub(crate) fn publish(
+        &self,
+        records: &[Arc<Record>],
+        messages: impl IntoIterator<Item = Option<Message>>,
+    ) {
         let head = {
             let mut tail = self.hub.tail.lock().unwrap_or_else(PoisonError::into_inner);
+            for (record, message) in records.iter().zip(messages) {
+                // Less may be kept than what came.
+                if let Some(message) = message.filter(|message| message.is(&record.body)) {
+                    tail.keep(record.position, message);
+                }
+            }
             for record in records {
                 if record.position > tail.head {
                     tail.early.insert(record.position, Arc::clone(record));
@@ -78,7 +99,7 @@ impl Publisher {
                 }
             }
             if tail.early.len() > TAIL {
-                // A position that never came. Whoever needs what is missing here reads it from the journal.
+                // One position never came. Whoever needs its record reads it from the journal.
                 tail.head = tail.early.keys().next_back().copied().unwrap_or(tail.head);
                 tail.early.clear();
                 tail.records.clear();
@@ -100,12 +121,12 @@ impl Hub {
         self.bell.subscribe()
     }
 
-    /// Counts one who follows, for as long as this is held.
-    pub fn counted(&self) -> Follows {
-        Follows(Arc::downgrade(&self.followers))
+    /// Counts one more follower, until the guard is dropped.
+    pub fn counted(&self) -> FollowerGuard {
+        FollowerGuard(Arc::downgrade(&self.followers))
     }
 
-    /// How many follow it.
+    /// How many followers there are.
     pub fn followers(&self) -> usize {
         Arc::weak_count(&self.followers)
     }
@@ -113,6 +134,13 @@ impl Hub {
     /// Everything up to here was published.
     pub fn head(&self) -> u64 {
         *self.bell.borrow()
+    }
+
+    /// The message that the record at a position holds, if it is at hand as it was parsed.
+    pub fn message(&self, position: u64) -> Option<Message> {
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = tail.parsed.binary_search_by_key(&position, |(at, _)| *at).ok()?;
+        tail.parsed.get(at).map(|(_, message)| message.clone())
     }
 
     /// The records after a position, if they are still at hand.
@@ -127,6 +155,18 @@ impl Hub {
         }
         let skip = usize::try_from(position + 1 - first).ok()?;
         Some(tail.records.iter().skip(skip).take(limit).cloned().collect())
+    }
+}
+
+impl RecentRecords {
+    fn keep(&mut self, position: u64, message: Message) {
+        let at = self.parsed.partition_point(|(at, _)| *at < position);
+        self.parsed_bytes += message.bytes().len();
+        self.parsed.insert(at, (position, message));
+        while self.parsed.len() > PARSED || self.parsed_bytes > PARSED_BYTES {
+            let Some((_, oldest)) = self.parsed.pop_front() else { break };
+            self.parsed_bytes -= oldest.bytes().len();
+        }
     }
 }
 

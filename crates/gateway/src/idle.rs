@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use banister_events::aaep::write::Writer;
+use banister_events::activity::Turns;
 use banister_journal::{Draft, Durability, Entry, Kind, Record, Source};
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
@@ -22,25 +22,25 @@ use crate::{Error, Gateway};
 
 /// How long an agent may be silent before its turn is over, where nothing else is said.
 pub const USUAL: Duration = Duration::from_mins(30);
-/// How far back it is looked for open turns at the start.
+/// How far back open turns are looked for at the start.
 const BACK: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// How much later than its time a record may be committed.
 const SKEW: SignedDuration = SignedDuration::from_mins(1);
-/// How often it is looked for them, at most.
+/// How often they are looked for, at most.
 const PACE: Duration = Duration::from_secs(15);
 /// How many sessions are looked at in one round.
 const ROUND: usize = 256;
-/// How many sessions are followed at once; of more, the rest is found at the next start.
+/// How many sessions are followed at once; any more are found at the next start.
 const MOST: usize = 16_384;
 
 /// The sessions in which a turn may be open.
 #[derive(Debug, Default)]
 pub struct Idle {
-    state: Mutex<State>,
+    state: Mutex<IdleState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct IdleState {
     /// Everything up to here was looked at; none before the first look.
     position: Option<u64>,
     /// When that was.
@@ -49,7 +49,7 @@ struct State {
     last: HashMap<String, Timestamp>,
 }
 
-impl State {
+impl IdleState {
     fn note(&mut self, session: &str, time: Timestamp) {
         if let Some(last) = self.last.get_mut(session) {
             *last = time;
@@ -78,7 +78,7 @@ impl Gateway {
             }
             (state.position, std::mem::replace(&mut state.looked, now))
         };
-        // What is no longer at hand is not read again: the list of sessions tells the same.
+        // Records that the hub no longer has are not read again: the list of sessions says when each last changed.
         match known.and_then(|position| self.hub.after(position, usize::MAX)) {
             // At the start any session may have an open turn, later one in which something happened since.
             None => {
@@ -132,17 +132,17 @@ impl Gateway {
     /// Records the end of a session's turn, if one is open.
     async fn end_idle(&self, session: &str, now: Timestamp) -> Result<(), Error> {
         let mut projection = Projection::new(Arc::clone(&self.agents));
-        let mut writer = Writer::new("en");
+        let mut turns = Turns::default();
         let mut last: Option<Arc<Record>> = None;
         loop {
             let records = self.session_after(session, last.as_ref().map_or(0, |it| it.seq)).await?;
             for activity in records.iter().flat_map(|record| projection.next(record)) {
-                writer.write(&activity);
+                turns.add(&activity);
             }
             let Some(newest) = records.last() else { break };
             last = Some(Arc::clone(newest));
         }
-        let Some(last) = last.filter(|_| writer.is_open() && !projection.is_asking()) else {
+        let Some(last) = last.filter(|_| turns.open().is_some() && !projection.is_asking()) else {
             return Ok(());
         };
         let silent = now.duration_since(last.time).as_secs();
@@ -172,7 +172,7 @@ impl Gateway {
 }
 
 impl Idle {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, IdleState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

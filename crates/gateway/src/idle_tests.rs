@@ -1,3 +1,4 @@
+use banister_events::aaep::write::Writer;
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::Severity;

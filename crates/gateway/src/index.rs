@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use banister_events::activity::{
     Action, Activity, AskKind, Decision, Ending, Gate, Origin, Outcome, Role, What,
 };
-use banister_events::aep;
+use banister_events::event::Protocol;
+use banister_events::{Message, Reader, aep};
 use banister_journal::Passage;
 use serde_json::Value;
 
@@ -30,17 +31,17 @@ pub struct Index {
 
 impl Index {
     /// What can be found of the events of one message.
-    pub fn of_events(events: &[Value], gate: Option<&Gate>, origin: &Origin) -> Vec<Passage> {
+    pub fn of_events(events: &[Message], gate: Option<&Gate>, origin: &Origin) -> Vec<Passage> {
         let mut index = Self::default();
-        let mut reader = aep::read::Reader::trusting();
+        let mut reader = Reader::trusting(Protocol::Aep);
+        let mut told = Vec::new();
         let mut found = Vec::new();
         for event in events {
-            if let Some(action) = aep::read::action(event) {
+            if let Some(action) = aep::read::action(event.document().root()) {
                 index.know(action);
             }
-            for activity in reader.read(event, gate, origin) {
-                found.extend(index.add(&activity));
-            }
+            reader.read(event, gate, origin, &mut told);
+            found.extend(told.drain(..).filter_map(|activity| index.add(&activity)));
         }
         found
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Finding, Rule, Severity};
-use banister_events::{frame, id};
+use banister_events::{Message, frame, id};
 use banister_journal::{Appended, Draft, Durability, Entry, Kind, Level, Record, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -26,7 +26,6 @@ use crate::asks::Asks;
 use crate::deliver::blocking;
 use crate::history::Fact;
 use crate::keep::Keeper;
-use crate::project::Body;
 use crate::{Error, Gateway};
 
 mod asks;
@@ -388,12 +387,14 @@ impl Plan {
             plan.listeners.extend(push_session.listener.take().map(|it| (session.clone(), it)));
         }
         for (index, item) in batch.items.iter().enumerate() {
-            let facts = match &item.read {
-                Ok(facts) => facts,
-                Err(findings) => {
+            let (facts, message) = match (&item.read, &item.message) {
+                (Ok(facts), Some(message)) => (facts, message),
+                (Err(findings), _) => {
                     plan.refuse(batch, item, findings.clone());
                     continue;
                 }
+                // What was read was a message.
+                (Ok(_), None) => continue,
             };
             if let Some(before) = item.id().and_then(|id| known.get(id)) {
                 let same = batch.keeper.is_again(&item.bytes, before);
@@ -411,11 +412,11 @@ impl Plan {
             let mut memory = item.session().and_then(|session| memories.get_mut(session));
             if let Some(memory) = &mut memory {
                 let saved = (policy != PushPolicy::Report).then(|| memory.checker.clone());
-                findings.extend(memory.checker.message(&item.bytes));
+                findings.extend(memory.checker.parsed(message));
                 let refused = breaks(&findings)
                     && match policy {
                         PushPolicy::Report => false,
-                        PushPolicy::Repair => !memory.can_tell(&item.bytes, batch.now),
+                        PushPolicy::Repair => !memory.can_tell(message, batch.now),
                         PushPolicy::Strict => true,
                     };
                 if let Some(saved) = saved.filter(|_| refused) {
@@ -427,11 +428,11 @@ impl Plan {
             }
             let repaired = policy == PushPolicy::Repair && breaks(&findings);
             let findings = kept(findings);
-            let body = Body::from(item.bytes.as_ref());
-            plan.hear(batch, facts, &body);
+            plan.hear(batch, facts, message);
             plan.slots.push(Some(index));
             let found = found(&findings, repaired);
-            plan.facts.push(batch.entry((item, &body), facts, &found, memory).into());
+            let entry = batch.entry((item, message), facts, &found, memory);
+            plan.facts.push(Fact::parsed(entry, message.clone()));
             plan.tell(Status::Recorded, facts, None, findings);
             if let Some(receipt) = plan.receipts.last_mut() {
                 receipt.repaired = repaired;
@@ -447,14 +448,14 @@ impl Plan {
     }
 
     /// What an event asks is recorded before it.
-    fn hear(&mut self, batch: &Batch<'_>, facts: &EventFacts, body: &Body<'_>) {
+    fn hear(&mut self, batch: &Batch<'_>, facts: &EventFacts, message: &Message) {
         let Some(session) = facts.session() else { return };
         let Some(listener) = self.listeners.get_mut(session) else { return };
         let Batch { asks, source, now, .. } = *batch;
         let record = source.source(&facts.agent);
         let protocol = source.protocol;
         let context = AskContext { asks, session, protocol, source: &record, now };
-        let asked = self.effects.hear(&context, listener, body);
+        let asked = self.effects.hear(&context, listener, message);
         self.slots.extend(asked.iter().map(|_| None));
         self.facts.extend(asked);
     }
@@ -524,7 +525,7 @@ impl Plan {
 impl Batch<'_> {
     fn entry(
         &self,
-        (item, body): (&Item, &Body<'_>),
+        (item, message): (&Item, &Message),
         facts: &EventFacts,
         findings: &Value,
         memory: Option<&mut Memory>,
@@ -532,13 +533,13 @@ impl Batch<'_> {
         let draft = self.source.draft(item, facts, findings, self.now);
         let Some(memory) = memory else { return self.keeper.message(draft, Vec::new()) };
         let redacted = self.keeper.level(&draft.source.agent) == Level::Redacted;
-        let part = redacted.then(|| memory.pieces.keep(self.source.protocol, &item.bytes));
+        let part = redacted.then(|| memory.pieces.keep(self.source.protocol, message));
         // What is not kept is not found either.
         if let Some(part) = part.flatten() {
-            let found = memory.hear(&part.as_ref().into(), None, &draft);
-            self.keeper.part(draft, part, found)
+            let found = memory.hear(&part, None, &draft);
+            self.keeper.part(draft, part.bytes().clone(), found)
         } else {
-            let found = memory.hear(body, None, &draft);
+            let found = memory.hear(message, None, &draft);
             self.keeper.part(draft, item.bytes.clone(), found)
         }
     }

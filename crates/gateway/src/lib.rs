@@ -87,7 +87,7 @@ use manifest::Manifest;
 use metrics::Metrics;
 use policy::PolicyStore;
 use rate::Rates;
-use subscriptions::Subscriptions;
+use subscriptions::SubscriptionTable;
 use suite::Suite;
 use upstream::{Upstream, Upstreams};
 
@@ -149,14 +149,14 @@ pub struct Gateway {
     pub(crate) history: History,
     pub(crate) asks: Asks,
     pub(crate) hub: Hub,
-    pub(crate) feeds: deliver::Feeds,
+    pub(crate) feeds: deliver::LiveFeeds,
     pub(crate) desk: Desk,
     pub(crate) keeper: Keeper,
     pub(crate) idle: Idle,
     /// Who may come in.
     pub keys: Keys,
     pub(crate) manifest: Manifest,
-    pub(crate) subscriptions: Subscriptions,
+    pub(crate) subscriptions: SubscriptionTable,
     /// The doors of AAEP's conformance suite, where they are open.
     pub(crate) suite: OnceLock<Suite>,
     pub(crate) clock: Clock,
@@ -211,13 +211,13 @@ impl Gateway {
             history,
             asks,
             hub,
-            feeds: deliver::Feeds::default(),
+            feeds: deliver::LiveFeeds::default(),
             desk,
             keeper,
             idle: Idle::default(),
             keys,
             manifest,
-            subscriptions: Subscriptions::default(),
+            subscriptions: SubscriptionTable::default(),
             suite: OnceLock::new(),
             clock,
             push_sessions: PushSessions::default(),

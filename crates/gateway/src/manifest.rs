@@ -11,6 +11,8 @@ use banister_events::aaep::event::{CONTEXT, Type, VERSION};
 use banister_events::aaep::write::EXTENSION_CONTEXT;
 use banister_events::id::hex;
 use banister_events::locale::Locale;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use p256::ecdsa::signature::Signer;
 use p256::ecdsa::{Signature, SigningKey};
 use serde_json::{Value, json};
@@ -78,17 +80,18 @@ impl Manifest {
         self.signed.get_or_init(|| {
             let jwk = self.public();
             let header = json!({ "alg": "ES256", "kid": thumbprint(&jwk), "jwk": jwk });
-            let parts = [header, self.value()].map(|part| base64url(part.to_string().as_bytes()));
+            let parts = [header, self.value()]
+                .map(|part| URL_SAFE_NO_PAD.encode(part.to_string().as_bytes()));
             let message = parts.join(".");
             let signature: Signature = self.key.sign(message.as_bytes());
-            format!("{message}.{}", base64url(&signature.to_bytes()))
+            format!("{message}.{}", URL_SAFE_NO_PAD.encode(&signature.to_bytes()))
         })
     }
 
     /// The public key as a JWK. Its members stand in the order that a thumbprint is taken over.
     fn public(&self) -> Value {
         let point = self.key.verifying_key().to_sec1_point(false);
-        let text = |number: Option<&[u8]>| base64url(number.unwrap_or_default());
+        let text = |number: Option<&[u8]>| URL_SAFE_NO_PAD.encode(number.unwrap_or_default());
         let (x, y) = (point.x().map(AsRef::as_ref), point.y().map(AsRef::as_ref));
         json!({ "crv": "P-256", "kty": "EC", "x": text(x), "y": text(y) })
     }
@@ -96,7 +99,7 @@ impl Manifest {
 
 /// RFC 7638.
 fn thumbprint(jwk: &Value) -> String {
-    base64url(&Sha256::digest(jwk.to_string().as_bytes()))
+    URL_SAFE_NO_PAD.encode(&Sha256::digest(jwk.to_string().as_bytes()))
 }
 
 fn draw(path: &Path) -> Result<(SigningKey, [u8; 32]), Error> {
@@ -124,25 +127,6 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
             _ => None,
         })
         .collect()
-}
-
-/// Base64 for addresses, without padding.
-fn base64url(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let mut group = [0u8; 4];
-        for (to, from) in group.iter_mut().skip(1).zip(chunk) {
-            *to = *from;
-        }
-        let bits = u32::from_be_bytes(group);
-        for n in 0..=chunk.len() {
-            let at = (bits >> (18 - 6 * n)) & 63;
-            let digit = usize::try_from(at).ok().and_then(|at| DIGITS.get(at));
-            text.extend(digit.copied().map(char::from));
-        }
-    }
-    text
 }
 
 #[cfg(test)]

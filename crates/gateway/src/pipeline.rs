@@ -9,7 +9,7 @@ use banister_events::activity::{Action, Origin};
 use banister_events::aep::mapping::{Mapped, Mapping, Stamp};
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Finding, Rule, Severity};
-use banister_events::{aep, check as checks, id};
+use banister_events::{Message, aep, check as checks, id};
 use banister_journal::{Appended, Draft, Durability, Kind, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -184,16 +184,17 @@ impl Gateway {
             Err(finding) => return self.unreadable(incoming, now, finding).await,
         };
         let findings = check(incoming, &read);
-        let gated = if read.mapped.gated { Some(self.gate(incoming, &read).await) } else { None };
+        let gated = if read.gated { Some(self.gate(incoming, &read).await) } else { None };
         let gate = gated.as_ref().map(|gated| gated.gate.clone());
         let about = (read.action.clone(), read.context());
         let ask = self.ask_for(gate.as_ref(), &incoming.asker(), &read.session, about, now)?;
         let event = draft(incoming, &read, now, &findings, gated.as_ref());
         let protocol = event.source.protocol.clone();
         let origin = Origin { session: read.session.as_str().into(), seq: 0, time: now };
-        let found = Index::of_events(&read.mapped.events, gate.as_ref(), &origin);
+        let found = Index::of_events(&read.events, gate.as_ref(), &origin);
         let entry = self.keeper.message(event, found);
-        match self.admit(Judged { entry, protocol, gate, ask }).await? {
+        let message = Some(read.payload);
+        match self.admit(Judged { entry, message, protocol, gate, ask }).await? {
             Admitted::Accepted(accepted) => Ok(accepted),
             Admitted::Reused => {
                 let message = "this idempotency key was used for another message";
@@ -214,22 +215,24 @@ impl Gateway {
             Some(Cut::BrokenOff) => return Err(BROKEN_OFF.at("", "the payload broke off")),
             None => {}
         }
-        let payload: Value = serde_json::from_slice(&incoming.body)
+        let payload = Message::payload(incoming.body.clone())
             .map_err(|error| NOT_JSON.at("", format!("the payload is not JSON: {error}")))?;
-        if !payload.is_object() {
+        if !payload.document().root().is_object() {
             return Err(NOT_JSON.at("", "the payload is not a JSON object"));
         }
-        let hook = hook_name(mapping, &incoming.hook, &payload)?;
-        let foreign = mapping.session_of(&payload).unwrap_or_else(|| "-".to_owned());
+        let hook = hook_name(mapping, &incoming.hook, payload.value())?;
+        let foreign = mapping.session_of(payload.value()).unwrap_or_else(|| "-".to_owned());
         let session = id::derive("s_", &[&incoming.key, &mapping.name, &foreign]);
         let stamp = Stamp { session: &session, seq: 0, time: now };
-        let mapped = mapping.map(&hook, &payload, &stamp);
-        let request = mapped
-            .events
-            .iter()
-            .find(|event| event.get("type").and_then(Value::as_str) == Some("action.requested"));
-        let action = request.and_then(aep::read::action);
-        Ok(Read { mapping, hook, session, mapped, action })
+        let Mapped { events, gated, .. } = mapping.map(&hook, payload.value(), &stamp);
+        let events = events.into_iter().map(|event| Message::of_value(Protocol::Aep, event));
+        let events: Vec<Message> = events.collect();
+        let is_request = |event: &&Message| {
+            event.document().root().get("type").is_some_and(|kind| kind.is("action.requested"))
+        };
+        let request = events.iter().find(is_request);
+        let action = request.and_then(|event| aep::read::action(event.document().root()));
+        Ok(Read { mapping, hook, session, payload, events, gated, action })
     }
 
     async fn gate(self: &Arc<Self>, incoming: &Incoming, read: &Read<'_>) -> Gated {
@@ -291,20 +294,25 @@ struct Read<'a> {
     mapping: &'a Mapping,
     hook: String,
     session: String,
-    mapped: Mapped,
+    payload: Message,
+    /// The events that it is.
+    events: Vec<Message>,
+    /// Whether the agent waits for an answer that decides something.
+    gated: bool,
     action: Option<Action>,
 }
 
 impl Read<'_> {
     fn context(&self) -> banister_events::activity::Context {
-        self.mapped.events.first().map(aep::read::context).unwrap_or_default()
+        let context = |event: &Message| aep::read::context(event.document().root());
+        self.events.first().map(context).unwrap_or_default()
     }
 }
 
 fn check(incoming: &Incoming, read: &Read<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
-        read.mapped.events.iter().flat_map(|event| checks::value(Protocol::Aep, event)).collect();
-    if read.mapped.gated && read.action.is_none() {
+        read.events.iter().flat_map(|event| checks::message(Protocol::Aep, event)).collect();
+    if read.gated && read.action.is_none() {
         findings.push(NO_ACTION.at("", "the payload names no tool, or no id"));
     }
     findings.retain(|finding| finding.rule.severity > Severity::Note);

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use banister_events::activity::{Activity, Context, Ending, Gate, Origin, What};
-use banister_events::aep;
-use banister_events::aep::mapping::{Agents, Stamp};
+use banister_events::aep::mapping::{Agents, Mapping, Stamp};
+use banister_events::event::Protocol;
+use banister_events::{Message, Reader};
 use banister_journal::{Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,13 +19,13 @@ mod pushed;
 use crate::facts::{
     ACTIVITY, ActivityFact, AskFact, CloseFact, HOOK, IdleFact, ParkedAsk, ParkedFact,
 };
-pub(crate) use pushed::{Body, Pushed};
+pub(crate) use pushed::Pushed;
 
 /// One session's records on their way to activities.
 #[derive(Debug, Clone)]
 pub struct Projection {
     agents: Arc<Agents>,
-    reader: aep::read::Reader,
+    reader: Reader,
     /// What reads pushed events, and trusts nothing in them.
     pushed: Option<Pushed>,
     asks: HashMap<String, AskFact>,
@@ -39,7 +40,7 @@ pub struct Projection {
 impl Projection {
     /// A projection that has seen nothing yet. Its reader may trust: the events it reads are made here, by a mapping.
     pub fn new(agents: Arc<Agents>) -> Self {
-        let reader = aep::read::Reader::trusting();
+        let reader = Reader::trusting(Protocol::Aep);
         let (asks, parked) = (HashMap::new(), HashMap::new());
         Self { agents, reader, pushed: None, asks, parked, context: Arc::default(), seq: 0 }
     }
@@ -51,9 +52,18 @@ impl Projection {
 
     /// The activities of the next record.
     pub fn next(&mut self, record: &Record) -> Vec<Activity> {
+        self.next_parsed(record, None)
+    }
+
+    /// The same, with the message that the record holds, where that was parsed on its way in.
+    pub(crate) fn next_parsed(
+        &mut self,
+        record: &Record,
+        parsed: Option<&Message>,
+    ) -> Vec<Activity> {
         let origin =
             Origin { session: record.session.as_str().into(), seq: record.seq, time: record.time };
-        let told = self.told(record, origin);
+        let told = self.told(record, parsed, origin);
         if let Some(last) = told.last() {
             self.context = Arc::clone(&last.context);
         }
@@ -66,9 +76,9 @@ impl Projection {
         !self.asks.is_empty()
     }
 
-    fn told(&mut self, record: &Record, origin: Origin) -> Vec<Activity> {
+    fn told(&mut self, record: &Record, parsed: Option<&Message>, origin: Origin) -> Vec<Activity> {
         match record.kind {
-            Kind::Event => self.event(record, &origin),
+            Kind::Event => self.event(record, parsed, &origin),
             // While it is open, people see exactly what they are asked about; afterwards what the capture level lets.
             Kind::Ask => match serde_json::from_slice::<AskFact>(record.exact()) {
                 // The event that it came with has told it.
@@ -102,9 +112,14 @@ impl Projection {
         Some(Activity { origin, context: Arc::clone(&self.context), what })
     }
 
-    fn event(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
+    fn event(
+        &mut self,
+        record: &Record,
+        parsed: Option<&Message>,
+        origin: &Origin,
+    ) -> Vec<Activity> {
         if let Some(fresh) = Pushed::of(&record.source.protocol) {
-            let mut activities = self.pushed.get_or_insert(fresh).told(record, origin);
+            let mut activities = self.pushed.get_or_insert(fresh).told(record, parsed, origin);
             activities.iter_mut().for_each(|activity| self.name_asks(activity));
             return activities;
         }
@@ -121,17 +136,21 @@ impl Projection {
         let Some((mapping, hook)) = source_of(&self.agents, &record.source.protocol) else {
             return Vec::new();
         };
-        let Ok(payload) = serde_json::from_slice::<Value>(&record.body) else {
-            return Vec::new();
+        let payload = match parsed {
+            Some(payload) => payload.clone(),
+            None => match Message::payload(record.body.clone()) {
+                Ok(payload) => payload,
+                Err(_) => return Vec::new(),
+            },
         };
         let stamp = Stamp { session: &record.session, seq: record.seq, time: record.time };
         let gate = record.gate.as_ref().and_then(|gate| Gate::deserialize(gate).ok());
-        mapping
-            .map(hook, &payload, &stamp)
-            .events
-            .iter()
-            .flat_map(|event| self.reader.read(event, gate.as_ref(), origin))
-            .collect()
+        let mut told = Vec::new();
+        for event in mapping.map(hook, payload.value(), &stamp).events {
+            let event = Message::of_value(Protocol::Aep, event);
+            self.reader.read(&event, gate.as_ref(), origin, &mut told);
+        }
+        told
     }
 
     /// Remembers what the asks of a run are called that is about to wait.
@@ -174,10 +193,11 @@ impl Projection {
 }
 
 /// The agent's mapping and the hook, from a record's protocol.
-pub fn source_of<'a>(
-    agents: &'a Agents,
-    protocol: &'a str,
-) -> Option<(&'a aep::mapping::Mapping, &'a str)> {
+pub fn source_of<'a>(agents: &'a Agents, protocol: &'a str) -> Option<(&'a Mapping, &'a str)> {
     let (agent, hook) = protocol.strip_prefix(HOOK)?.split_once(':')?;
     Some((agents.find(agent)?, hook))
 }
+
+#[cfg(test)]
+#[path = "project_tests.rs"]
+pub(crate) mod tests;

@@ -27,9 +27,9 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::keys::{Guest, Scope};
 use crate::{Gateway, manifest, random};
 
-mod line;
+mod stream;
 
-pub(crate) use line::{Line, Order, Out, Sink};
+pub(crate) use stream::{SocketMessage, StreamOrder, StreamSink, SubscriptionStream};
 
 /// How many subscriptions there may be at once.
 pub const MOST: usize = 2_048;
@@ -43,42 +43,42 @@ const GRACE: SignedDuration = SignedDuration::from_mins(1);
 const SOLE_GRACE: SignedDuration = SignedDuration::from_secs(15);
 /// When to try again where there are too many.
 const RETRY: Duration = Duration::from_mins(1);
-/// How many orders may wait for a line that is busy.
+/// How many orders may wait for a stream that is busy.
 const ORDERS: usize = 16;
 /// The prefix of our own capabilities.
 const OWN: &str = "banister";
 
 /// The subscriptions of one gateway.
 #[derive(Debug)]
-pub struct Subscriptions {
-    entries: Mutex<HashMap<String, Entry>>,
+pub struct SubscriptionTable {
+    entries: Mutex<HashMap<String, SubscriptionEntry>>,
     pub(crate) sockets: Arc<Semaphore>,
 }
 
-impl Default for Subscriptions {
+impl Default for SubscriptionTable {
     fn default() -> Self {
         Self { entries: Mutex::default(), sockets: Arc::new(Semaphore::new(MOST_SOCKETS)) }
     }
 }
 
 #[derive(Debug)]
-struct Entry {
+struct SubscriptionEntry {
     owner: String,
     /// Whether its owner may answer.
     replies: bool,
     terms: Terms,
     sole: bool,
     /// The way to whoever follows it.
-    orders: Option<mpsc::Sender<Order>>,
+    orders: Option<mpsc::Sender<StreamOrder>>,
     /// Since when nobody does.
     left: Timestamp,
 }
 
 /// A subscription that is being followed.
 #[derive(Debug)]
-pub(crate) struct Attached {
+pub(crate) struct FollowedSubscription {
     pub(crate) terms: Terms,
-    pub(crate) orders: mpsc::Receiver<Order>,
+    pub(crate) orders: mpsc::Receiver<StreamOrder>,
 }
 
 /// Why a subscription cannot be had.
@@ -98,7 +98,8 @@ pub(crate) fn owner(guest: &Guest) -> String {
     }
 }
 
-/// What stands at the end of a key's cursors: a cursor of somebody else's is refused.
+/// What stands at the end of the cursors that subscriptions of a key were once sent: a cursor of another key's is
+/// refused.
 pub(crate) fn mark(owner: &str) -> String {
     id::derive("", &["cursor", owner]).chars().take(8).collect()
 }
@@ -125,7 +126,14 @@ impl Gateway {
             rejected.retry_after_seconds = Some(RETRY.as_secs());
             return Err(rejected);
         }
-        let entry = Entry { owner, replies, terms: terms.clone(), sole, orders: None, left: now };
+        let entry = SubscriptionEntry {
+            owner,
+            replies,
+            terms: terms.clone(),
+            sole,
+            orders: None,
+            left: now,
+        };
         entries.insert(accepted.subscription_id.clone(), entry);
         Ok((accepted, terms))
     }
@@ -169,7 +177,7 @@ impl Gateway {
             && let Some(orders) = entries.remove(id).and_then(|entry| entry.orders)
         {
             let message = serde_json::to_value(rejected).unwrap_or_default();
-            let _told = orders.try_send(Order::Close(message));
+            let _sent = orders.try_send(StreamOrder::Close(message));
         }
         changed
     }
@@ -177,7 +185,7 @@ impl Gateway {
     fn change(
         &self,
         id: &str,
-        entry: &mut Entry,
+        entry: &mut SubscriptionEntry,
         message: &Value,
     ) -> Result<Box<Accepted>, Box<Rejected>> {
         let Message::Renegotiate(asked) = parse(message)? else {
@@ -196,7 +204,7 @@ impl Gateway {
         let accepted = self.accepted(id.to_owned(), honoured, &notes);
         if let Some(orders) = &entry.orders {
             let answer = serde_json::to_value(&accepted).unwrap_or_default();
-            let order = Order::Change { changed: Box::new(capabilities), limits, answer };
+            let order = StreamOrder::Change { changed: Box::new(capabilities), limits, answer };
             if let Err(mpsc::error::TrySendError::Full(_)) = orders.try_send(order) {
                 let message = "The stream of this subscription is not read.";
                 return Err(rejected(RejectionCode::RateLimit, message));
@@ -241,7 +249,7 @@ impl Gateway {
                 "type": "subscription.close", "subscription_id": id,
                 "reason_code": "closed", "reason_message": "The subscription was closed.",
             });
-            let _told = orders.try_send(Order::Close(message));
+            let _sent = orders.try_send(StreamOrder::Close(message));
         }
         if entry.sole {
             self.desk.lapse().await;
@@ -271,32 +279,36 @@ impl Gateway {
     }
 }
 
-impl Subscriptions {
+impl SubscriptionTable {
     /// Follows a subscription. Whoever followed it before is sent away: a connection that broke may not be known to yet.
-    pub(crate) fn attach(&self, guest: &Guest, id: &str) -> Result<Attached, Denied> {
+    pub(crate) fn attach(&self, guest: &Guest, id: &str) -> Result<FollowedSubscription, Denied> {
         let (sender, orders) = mpsc::channel(ORDERS);
         let mut entries = self.lock();
         owned(&entries, id, guest)?;
         let Some(entry) = entries.get_mut(id) else { return Err(Denied::Unknown) };
-        // The line that held the other end sees that its orders are over, and ends.
+        // The stream that has the other end sees that its orders are over, and ends.
         entry.orders = Some(sender);
-        Ok(Attached { terms: entry.terms.clone(), orders })
+        Ok(FollowedSubscription { terms: entry.terms.clone(), orders })
     }
 
-    /// Lets one subscription take another's place on its line; gives the way to the line.
-    pub(crate) fn hand_over(&self, before: &str, id: &str) -> Option<mpsc::Sender<Order>> {
+    /// Puts one subscription in the place of another on its stream; gives the way to the stream.
+    pub(crate) fn hand_over(&self, before: &str, id: &str) -> Option<mpsc::Sender<StreamOrder>> {
         let mut entries = self.lock();
         let orders = entries.remove(before).and_then(|entry| entry.orders);
         entries.get_mut(id)?.orders.clone_from(&orders);
         orders
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, SubscriptionEntry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn owned(entries: &HashMap<String, Entry>, id: &str, guest: &Guest) -> Result<(), Denied> {
+fn owned(
+    entries: &HashMap<String, SubscriptionEntry>,
+    id: &str,
+    guest: &Guest,
+) -> Result<(), Denied> {
     match entries.get(id) {
         None => Err(Denied::Unknown),
         Some(entry) if entry.owner != owner(guest) => Err(Denied::Foreign),
@@ -343,8 +355,8 @@ fn parse(message: &Value) -> Result<Message, Box<Rejected>> {
     let findings = check::value(Protocol::Aaep, message);
     let wrong = findings.iter().find(|finding| finding.rule.severity >= Severity::Error);
     if let Some(finding) = wrong {
-        let place = if finding.pointer.is_empty() { "/" } else { finding.pointer.as_str() };
-        let text = format!("{} at {place}: {}", finding.rule.code, finding.message);
+        let pointer = if finding.pointer.is_empty() { "/" } else { finding.pointer.as_str() };
+        let text = format!("{} at {pointer}: {}", finding.rule.code, finding.message);
         let text = banister_events::text::shorten(&text, 1_000).into_owned();
         return Err(rejected(RejectionCode::Unknown, &text));
     }

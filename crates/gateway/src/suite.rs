@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::asks::AskDraft;
 use crate::facts::{ACTIVITY, ActivityFact, CloseFact};
-use crate::subscriptions::{Line, Order, Sink, mark};
+use crate::subscriptions::{StreamOrder, StreamSink, SubscriptionStream};
 use crate::{Error, Gateway, random};
 
 /// The name of the suite's door and key in records.
@@ -32,13 +32,13 @@ const DOOR: &str = "suite";
 const ATTACH: Duration = Duration::from_secs(5);
 /// How long an ask stays open. One is left unanswered on purpose, and must not end during another scenario.
 const PATIENCE: Duration = Duration::from_mins(10);
-/// How many orders may wait for a line that is busy.
+/// How many orders may wait for a stream that is busy.
 const ORDERS: usize = 64;
 
 /// The doors of the suite, where they are open.
 #[derive(Debug)]
 pub(crate) struct Suite {
-    lines: Mutex<Vec<mpsc::Sender<Order>>>,
+    lines: Mutex<Vec<mpsc::Sender<StreamOrder>>>,
     /// How many lines there are.
     count: watch::Sender<usize>,
 }
@@ -54,18 +54,17 @@ impl Gateway {
 
 impl Suite {
     /// Streams what happens from now on, under the terms of a subscriber that said nothing.
-    pub(crate) fn listen(&self, gateway: &Arc<Gateway>, sink: Sink) {
+    pub(crate) fn listen(&self, gateway: &Arc<Gateway>, sink: StreamSink) {
         let (sender, orders) = mpsc::channel(ORDERS);
-        let line = Line {
+        let stream = SubscriptionStream {
             gateway: Arc::clone(gateway),
             terms: Terms::default(),
             sink,
             session: None,
             start: None,
-            mark: mark(DOOR),
             greeting: None,
         };
-        gateway.tasks.spawn(line.run(orders));
+        gateway.tasks.spawn(stream.run(orders));
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push(sender);
         self.count.send_replace(lines.len());
@@ -80,12 +79,14 @@ impl Suite {
         }
         match message.get("type").and_then(Value::as_str).unwrap_or_default() {
             "subscription.request" => self.tell(|| match gateway.negotiate(message, true) {
-                Ok((accepted, terms)) => Order::Replace {
+                Ok((accepted, terms)) => StreamOrder::Replace {
                     terms: Box::new(terms),
                     answer: serde_json::to_value(accepted).unwrap_or_default(),
                     joins: false,
                 },
-                Err(rejected) => Order::Say(serde_json::to_value(rejected).unwrap_or_default()),
+                Err(rejected) => {
+                    StreamOrder::Say(serde_json::to_value(rejected).unwrap_or_default())
+                }
             }),
             "confirmation.reply" | "clarification.reply" => {
                 if let Some(answer) = reply::answer(message)
@@ -106,7 +107,7 @@ impl Suite {
         tracing::debug!(attached, "The suite starts a session.");
         let Ok(token) = random::token::<8>() else { return };
         let turn = format!("sess_{token}");
-        self.tell(|| Order::Say(json!({ "kind": "session.ack", "session_id": turn })));
+        self.tell(|| StreamOrder::Say(json!({ "kind": "session.ack", "session_id": turn })));
         let context = Context {
             agent: "suite".to_owned(),
             agent_name: Some("Scripted agent".to_owned()),
@@ -124,7 +125,7 @@ impl Suite {
         });
     }
 
-    fn tell(&self, order: impl Fn() -> Order) {
+    fn tell(&self, order: impl Fn() -> StreamOrder) {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.retain(|line| !line.is_closed());
         for line in &*lines {

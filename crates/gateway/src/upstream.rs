@@ -11,14 +11,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use banister_client::Address;
+use banister_client::transport::{HttpClient, HttpError};
 use banister_events::event::Protocol;
 use banister_events::id;
-use http::uri::Authority;
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -41,52 +41,6 @@ const RUNS: usize = 64;
 const THREADS: usize = 1_024;
 const THREAD_BYTES: usize = 256 * 1024 * 1024;
 
-/// Where an agent listens: `http://host:port/path`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Address {
-    authority: String,
-    path: String,
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let uri: Uri = text.parse().map_err(|_| "this is no URL".to_owned())?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                return Err("https is not spoken here; put something that speaks TLS in between, \
-                            and name its http address"
-                    .to_owned());
-            }
-            _ => return Err("a URL here begins with http://".to_owned()),
-        }
-        let host = uri.authority().ok_or_else(|| "the URL names no host".to_owned())?;
-        if host.as_str().contains('@') {
-            return Err("a URL here has no user; keys belong in headers".to_owned());
-        }
-        let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        Ok(Self { authority: with_port(host), path })
-    }
-}
-
-impl TryFrom<String> for Address {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-fn with_port(host: &Authority) -> String {
-    match host.port() {
-        Some(_) => host.to_string(),
-        None => format!("{host}:80"),
-    }
-}
-
 /// What is done about events that break the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -107,6 +61,8 @@ pub struct Upstream {
     pub address: Address,
     /// What is sent along with every request.
     headers: HeaderMap,
+    /// How it is reached, and whose certificates are trusted.
+    http: HttpClient,
     /// What is done about events that break the protocol.
     pub policy: UpstreamPolicy,
     /// Whether it is asked for the binary form.
@@ -131,13 +87,14 @@ impl Upstream {
         Self {
             address,
             headers: HeaderMap::new(),
+            http: HttpClient::new(),
             policy: UpstreamPolicy::default(),
             binary: false,
             start: Duration::from_secs(30),
             idle: Duration::from_mins(5),
             longest: Duration::from_hours(1),
             bytes: 64_000_000,
-            keep_alive: crate::attach::KEEP_ALIVE,
+            keep_alive: crate::deliver::KEEP_ALIVE,
             resume: Duration::from_secs(30),
         }
     }
@@ -149,6 +106,12 @@ impl Upstream {
         value.set_sensitive(true);
         self.headers.insert(name, value);
         true
+    }
+
+    /// Trusts the certificates in a PEM text, and no others, for an agent that speaks TLS.
+    pub fn trust(&mut self, pem: &[u8]) -> Result<(), HttpError> {
+        self.http = HttpClient::new().with_authorities(pem)?;
+        Ok(())
     }
 }
 

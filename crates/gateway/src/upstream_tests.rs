@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use banister_events::agui::follow::{Ending, Follower};
 use banister_events::agui::reduce::Reducer;
+use banister_events::event::Protocol;
 use banister_events::frame::sse;
+use banister_events::json::parsed;
 use banister_journal::{Kind, Query};
 use serde_json::{Map, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -16,6 +18,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::clock::Clock;
 use crate::keys::Scope;
+use crate::project::tests::{follow, hear};
 use crate::serve::{self, Serving};
 use crate::{Gateway, Settings};
 
@@ -328,6 +331,29 @@ async fn what_is_right_passes_byte_for_byte_and_is_history() {
     assert_eq!(first["input"]["messages"][0]["content"], "Go.", "what was asked is known");
     for (record, event) in records.iter().zip(&events).skip(1) {
         assert_eq!(record.body, event.to_string());
+    }
+}
+
+#[tokio::test]
+async fn each_event_of_a_run_is_parsed_once_whoever_hears_it() {
+    for policy in [Policy::Repair, Policy::Report, Policy::Strict] {
+        let mut house = House::open(|upstream| upstream.policy = policy).await;
+        let mut spoken = follow(&house.gateway, Protocol::Aaep).await;
+        let (client, (_, agent)) = tokio::join!(
+            house.gateway.tasks.spawn(Client::open_owned(
+                house.serving.address,
+                house.key("person"),
+                Mind::new().input("r1")
+            )),
+            async { timeout(SOON, house.asked.recv()).await.unwrap().unwrap() }
+        );
+        let events = [vec![start()], talk(), vec![finish()]].concat();
+        let before = parsed();
+        agent.send(Act::Send(frames(&events))).await.unwrap();
+        agent.send(Act::End).await.unwrap();
+        assert_eq!(client.unwrap().whole().await, events);
+        hear(&mut spoken, "session.completed").await;
+        assert_eq!(parsed() - before, events.len() as u64, "{policy:?}");
     }
 }
 

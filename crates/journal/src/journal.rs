@@ -333,6 +333,11 @@ impl Journal {
         self.inner.readers.of_events(key, event_ids)
     }
 
+    /// The records that bear this id, of every sender. Blocks on the disk. Costs a look into an index for each sender.
+    pub fn of_event(&self, event_id: &str) -> Result<Vec<Arc<Record>>, Error> {
+        self.inner.readers.of_event(event_id)
+    }
+
     /// Every record of these kinds after `position`, in order. Blocks on the disk. Costs what it returns, unless
     /// [`Kind::Event`] is among them: then it reads everything.
     pub fn of_kinds(&self, kinds: &[Kind], position: u64) -> Result<Vec<Arc<Record>>, Error> {

@@ -95,6 +95,23 @@ impl Readers {
         })
     }
 
+    pub(crate) fn of_event(&self, event_id: &str) -> Result<Vec<Arc<Record>>, Error> {
+        // The index begins with the sender's key: from one key it is a single step to the next.
+        let query = select!(
+            "WHERE event_id = ?1 AND key IN (
+                 WITH RECURSIVE sender (key) AS (
+                     SELECT min(key) FROM record WHERE event_id IS NOT NULL
+                     UNION ALL
+                     SELECT (SELECT min(key) FROM record
+                             WHERE event_id IS NOT NULL AND key > sender.key)
+                     FROM sender WHERE sender.key IS NOT NULL
+                 )
+                 SELECT key FROM sender WHERE key IS NOT NULL
+             ) ORDER BY position"
+        );
+        self.lend(|connection| records(connection, query, [event_id]))
+    }
+
     pub(crate) fn of_kinds(
         &self,
         kinds: &[Kind],

@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use banister_events::Message;
 use banister_events::agui::repair::Repairer;
 use banister_events::json::{Parser, View};
 use serde_json::{Value, json};
@@ -19,11 +20,10 @@ fn answer(line: &str) -> anyhow::Result<Value> {
     let stream = document.root();
     let mut repairer = Repairer::default();
     let events = stream.get("events").into_iter().flat_map(View::items);
-    let mut out: Vec<Vec<u8>> =
-        events.flat_map(|event| repairer.message(event.raw().as_bytes())).collect();
+    let mut out: Vec<Message> =
+        events.flat_map(|event| repairer.bytes(event.raw().to_owned().into())).collect();
     out.extend(repairer.finish());
-    let events: Vec<Value> =
-        out.iter().map(|event| serde_json::from_slice(event)).collect::<Result<_, _>>()?;
+    let events: Vec<&Value> = out.iter().map(Message::value).collect();
     let changes = repairer.changes().len();
     Ok(
         json!({ "name": stream.get("name").map(View::to_value), "events": events, "changes": changes }),

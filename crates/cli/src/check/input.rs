@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 
-use super::live::{self, Answer, Heard, Opened, Options, Refusal};
+use super::live::{self, LiveOptions, Opened, Refusal, StreamProgress, SubscriptionAnswer};
 
 /// Something to read from.
 pub(crate) struct Input {
@@ -16,12 +16,12 @@ pub(crate) struct Input {
     pub(crate) stored: Rc<Cell<u64>>,
     pub(crate) packed: bool,
     /// What is known of a live stream, which waits only so long for the next event.
-    pub(crate) heard: Rc<Heard>,
+    pub(crate) progress: Rc<StreamProgress>,
     pub(crate) live: bool,
     /// What the answer of an AG-UI agent calls itself.
     pub(crate) content_type: Option<String>,
     /// What came before the stream, where there was a handshake.
-    pub(crate) answer: Option<Answer>,
+    pub(crate) answer: Option<SubscriptionAnswer>,
 }
 
 /// What a person calls an input.
@@ -31,20 +31,20 @@ pub(crate) fn name(input: &str) -> &str {
 
 /// Whether an input is an address.
 pub(crate) fn is_live(input: &str) -> bool {
-    input.starts_with("http://")
+    ["http://", "https://"].iter().any(|scheme| input.starts_with(scheme))
 }
 
 /// Opens an input; says what is wrong where that cannot be done.
-pub(crate) fn open(input: &str, options: &Options) -> Result<Input, Refusal> {
-    let heard = Rc::new(Heard::default());
+pub(crate) fn open(input: &str, options: &LiveOptions) -> Result<Input, Refusal> {
+    let progress = Rc::new(StreamProgress::default());
     let (mut answer, mut content_type) = (None, None);
     let raw: Box<dyn Read> = if input == "-" {
         Box::new(io::stdin().lock())
     } else if is_live(input) {
-        let opened = live::open(input, options, &heard)?;
-        let live;
-        Opened { live, answer, content_type } = opened;
-        Box::new(live)
+        let opened = live::open(input, options, &progress)?;
+        let stream;
+        Opened { stream, answer, content_type } = opened;
+        Box::new(stream)
     } else {
         let file = File::open(input).map_err(|error| error.to_string())?;
         if file.metadata().is_ok_and(|data| data.is_dir()) {
@@ -60,7 +60,7 @@ pub(crate) fn open(input: &str, options: &Options) -> Result<Input, Refusal> {
     let whole = io::Cursor::new(begins).chain(raw);
     let reader: Box<dyn Read> =
         if packed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-    Ok(Input { reader, stored, packed, heard, live: is_live(input), content_type, answer })
+    Ok(Input { reader, stored, packed, progress, live: is_live(input), content_type, answer })
 }
 
 /// What every gzip file begins with.

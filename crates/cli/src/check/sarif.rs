@@ -117,7 +117,7 @@ impl Report for Sarif {
 
 /// A name as a URI reference: what may not stand in one is escaped.
 fn uri(name: &str) -> String {
-    if name.starts_with("http://") {
+    if super::input::is_live(name) {
         return name.to_owned();
     }
     let mut uri = String::new();
@@ -144,6 +144,7 @@ mod tests {
             ("my file#1.jsonl", "my%20file%231.jsonl"),
             ("ü:%", "%C3%BC%3A%25"),
             ("http://h:1/events?x=1", "http://h:1/events?x=1"),
+            ("https://h/events", "https://h/events"),
         ] {
             assert_eq!(uri(name), expected);
         }

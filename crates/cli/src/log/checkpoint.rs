@@ -17,10 +17,10 @@ pub(super) struct CheckpointArgs {
     /// Write it to a file rather than to stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Make none: print every checkpoint after this number; 0 for all
+    /// Print the existing checkpoints after this number instead; 0 for all
     #[arg(long, value_name = "NUMBER", conflicts_with = "key")]
     after: Option<u64>,
-    /// Make none: print the public key that checkpoints are signed with, for pinning
+    /// Print the public key of the checkpoints instead, for pinning
     #[arg(long)]
     key: bool,
 }

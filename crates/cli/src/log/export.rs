@@ -8,12 +8,13 @@ use std::io::Write;
 use banister_events::event::Protocol;
 use banister_events::id::hex;
 use banister_journal::{Archive, Record};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::base64;
 use super::moment::Moment;
 use super::object::object;
 use super::stream;
@@ -155,7 +156,7 @@ fn body(bytes: &[u8]) -> anyhow::Result<String> {
         None if bytes.is_empty() => String::new(),
         None => format!(
             r#","datacontenttype":"application/octet-stream","data_base64":{}"#,
-            serde_json::to_string(&base64::encode(bytes))?
+            serde_json::to_string(&STANDARD.encode(bytes))?
         ),
     })
 }

@@ -2,9 +2,9 @@
 
 use banister_events::id::hex;
 use banister_journal::Record;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-
-use super::base64;
 
 /// `body` if the bytes are text, `body_base64` if they are not: in both forms they are what was recorded.
 pub(super) fn object(record: &Record) -> Value {
@@ -26,7 +26,7 @@ pub(super) fn object(record: &Record) -> Value {
     if let Some(object) = object.as_object_mut() {
         let (name, body) = match std::str::from_utf8(&record.body) {
             Ok(text) => ("body", text.to_owned()),
-            Err(_) => ("body_base64", base64::encode(&record.body)),
+            Err(_) => ("body_base64", STANDARD.encode(&record.body)),
         };
         object.insert(name.to_owned(), body.into());
     }

@@ -9,12 +9,12 @@ use banister_journal::Journal;
 use clap::Args;
 
 use super::count;
+use crate::data_dir::block_on;
 use crate::failure::GOOD;
-use crate::place::block_on;
 use crate::print;
 
 #[derive(Debug, Args)]
-#[command(after_help = "No gateway may run on the journal meanwhile. Records are not touched.")]
+#[command(after_help = "Records are not changed.")]
 pub(super) struct ReindexArgs {}
 
 pub(super) fn run(journal: &Path, _: &ReindexArgs) -> anyhow::Result<u8> {

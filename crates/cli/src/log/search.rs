@@ -40,7 +40,7 @@ pub(super) struct SearchArgs {
     /// How many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
-    /// Go on where a search before stopped: its "next"
+    /// Continue an earlier search: its "next"
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
     /// Print JSON

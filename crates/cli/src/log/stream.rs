@@ -5,48 +5,15 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use banister_events::activity::Activity;
+use banister_events::aaep::voice::Voice;
 use banister_events::aep::mapping::Agents;
 use banister_events::event::Protocol;
-use banister_events::{aaep, aep, agui};
+use banister_events::{Writer, WrittenEvent};
 use banister_gateway::project::Projection;
 use banister_journal::{Archive, Kind};
-use serde_json::Value;
 
 use super::count;
 use super::export::Wanted;
-
-enum Writer {
-    Aep(Box<aep::write::Writer>),
-    Aaep(Box<aaep::write::Writer>),
-    Agui(Box<agui::write::Writer>),
-}
-
-impl Writer {
-    fn new(protocol: Protocol, session: &str) -> Self {
-        match protocol {
-            Protocol::Aep => Self::Aep(Box::default()),
-            Protocol::Aaep => Self::Aaep(Box::new(aaep::write::Writer::new("en"))),
-            Protocol::Agui => Self::Agui(Box::new(agui::write::Writer::recording(session))),
-        }
-    }
-
-    fn write(&mut self, activity: &Activity) -> Vec<Value> {
-        match self {
-            Self::Aep(writer) => writer.write(activity),
-            Self::Aaep(writer) => writer.write(activity),
-            Self::Agui(writer) => writer.write(activity),
-        }
-    }
-
-    fn close(&mut self) -> Vec<Value> {
-        match self {
-            Self::Aep(writer) => writer.close(),
-            Self::Aaep(writer) => writer.close(),
-            Self::Agui(writer) => writer.close(),
-        }
-    }
-}
 
 pub(super) fn write(
     archive: &Archive,
@@ -62,7 +29,7 @@ pub(super) fn write(
     let mut silent: BTreeMap<&str, u64> = BTreeMap::new();
     for row in sessions {
         let mut projection = Projection::new(Arc::clone(&agents));
-        let mut writer = Writer::new(protocol, &row.session);
+        let mut writer = Writer::for_protocol(protocol, Voice::live("en"), &row.session);
         let mut seq = 0;
         loop {
             let chunk = archive.session(&row.session, seq)?;
@@ -78,11 +45,11 @@ pub(super) fn write(
                     *silent.entry(why(record.kind)).or_default() += 1;
                 }
                 for activity in activities {
-                    print(&writer.write(&activity), out)?;
+                    print(writer.write(&activity), out)?;
                 }
             }
         }
-        print(&writer.close(), out)?;
+        print(writer.close(), out)?;
     }
     for (why, number) in silent {
         writeln!(err, "{} left out: {why}.", count(number, "record"))?;
@@ -90,10 +57,13 @@ pub(super) fn write(
     Ok(())
 }
 
-fn print(events: &[Value], out: &mut dyn Write) -> anyhow::Result<()> {
+fn print(events: Vec<WrittenEvent>, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut lines = Vec::new();
     for event in events {
-        writeln!(out, "{event}")?;
+        event.write_json(&mut lines);
+        lines.push(b'\n');
     }
+    out.write_all(&lines)?;
     Ok(())
 }
 

@@ -13,8 +13,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::sources::{RuleArgs, WhereArgs, policy_store};
+use crate::data_dir::quoted;
 use crate::failure::{Failure, GOOD};
-use crate::place::quoted;
 
 /// The longest text that is read, in bytes: no hook takes a longer one.
 const LONGEST: u64 = 8 * 1024 * 1024;

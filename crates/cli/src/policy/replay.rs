@@ -33,7 +33,7 @@ pub(crate) struct PolicyReplayArgs {
     since: Moment,
     #[command(flatten)]
     rules: RuleArgs,
-    /// Decide nothing again: count what the rules that were tried in shadow mode said at the time
+    /// Count the recorded verdicts of shadow rules instead of evaluating again
     #[arg(long, conflicts_with_all = ["rules", "pack"])]
     shadow: bool,
     /// Print JSON: {"schema", "since", "actions", "same", "different", "changes": […], "differences": […]}
@@ -98,7 +98,7 @@ impl ReplayTally {
 pub(super) fn run(args: &PolicyReplayArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
     let settings = args.rules.settings()?;
     let store = if args.shadow { None } else { Some(policy_store(&settings)?) };
-    let archive = Archive::open(&args.rules.place.journal()?)?;
+    let archive = Archive::open(&args.rules.data_dir.journal()?)?;
     let agents = Agents::builtin()?;
     let mut own = settings.own.clone();
     own.push(settings.data.clone());

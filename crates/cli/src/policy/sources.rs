@@ -9,21 +9,21 @@ use banister_policy::Pack;
 use clap::Args;
 
 use crate::config::Config;
+use crate::data_dir::DataDir;
 use crate::failure::Failure;
-use crate::place::Place;
 use crate::serve::{Named, settings};
 
 /// Which rules are meant.
 #[derive(Debug, Args)]
 pub(super) struct RuleArgs {
-    /// Rules to take the place of yours
+    /// A rule file to use instead of yours
     #[arg(long, value_name = "FILE")]
     pub(super) rules: Option<PathBuf>,
     /// The embedded rules below them: default, strict, permissive or ci
     #[arg(long, value_name = "PACK")]
     pub(super) pack: Option<Pack>,
     #[command(flatten)]
-    pub(super) place: Place,
+    pub(super) data_dir: DataDir,
 }
 
 impl RuleArgs {
@@ -31,7 +31,7 @@ impl RuleArgs {
     pub(super) fn settings(&self) -> anyhow::Result<Settings> {
         let config = Config::read(None)?;
         let named = Named { policy: self.rules.clone(), pack: self.pack, shadow: None };
-        settings(self.place.dir()?, &named, &config)
+        settings(self.data_dir.path()?, &named, &config)
     }
 }
 

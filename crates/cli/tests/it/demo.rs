@@ -21,7 +21,7 @@ fn the_five_lines_work() {
 
     let page = shell(&format!("curl -sS -L -c /dev/null -b '' '{}'", steps[0]));
     assert!(page.contains("<h1>"), "{page}");
-    let inbox = until(&steps[1], "One thing is waiting");
+    let inbox = until(&steps[1], "One ask is waiting");
     let answer = inbox.lines().find(|line| line.contains("Answer: ")).unwrap();
     let id = answer.split_whitespace().nth(3).unwrap();
     let heard = shell(&format!("timeout 2 {}", steps[3]));

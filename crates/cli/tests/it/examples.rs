@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Gateway, stdout};
 
-/// Builds the examples; gives where they are.
+/// Builds the examples; gives where they are. Of the whole workspace, as the tests themselves are built: then they are
+/// there already, and no dependency is compiled once more with other features.
 fn built() -> PathBuf {
-    let words = ["build", "--quiet", "--package", "banister-client", "--examples"];
+    let words = ["build", "--quiet", "--workspace", "--examples"];
     let built = Command::new(env!("CARGO")).args(words).args(["--message-format", "json"]).output();
     let built = built.unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));

@@ -20,6 +20,7 @@ mod disk; // full, read-only, and whether it has confirmed
 mod docs; // what the guides show
 mod doors; // who may come in
 mod examples; // the client library at work
+mod kept_data; // what earlier versions left
 mod kill; // kill -9 under load
 mod kill_push; // the same, while programs push and somebody follows
 mod log; // the journal from its file
@@ -30,6 +31,7 @@ mod restart; // open asks survive
 mod streams; // the same session three ways
 mod support;
 mod tamper; // the journal's file, changed behind its back
+mod tls; // https: certificates that verify, and those that do not
 
 #[test]
 fn no_test_file_is_forgotten() {

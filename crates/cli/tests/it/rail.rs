@@ -14,7 +14,7 @@ fn an_accepted_ask_lets_the_call_through() {
     let ask = gateway.asked();
 
     let inbox = stdout(&gateway.banister(&["inbox"]));
-    assert!(inbox.starts_with("One thing is waiting on you.\n"), "{inbox}");
+    assert!(inbox.starts_with("One ask is waiting for you.\n"), "{inbox}");
     assert!(
         inbox.contains("Claude Code wants to run Bash:\n    git push --force origin main\n"),
         "{inbox}"

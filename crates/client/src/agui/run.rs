@@ -9,14 +9,12 @@ use banister_events::frame;
 use banister_events::frame::length::Messages;
 use banister_events::frame::sse::Parser;
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use crate::client::Connection;
 use crate::error::{Error, Result};
+use crate::transport::HttpBody;
 
 /// How large a single event may be, in bytes.
 pub const LARGEST_EVENT: usize = 10 * 1024 * 1024;
@@ -59,7 +57,7 @@ pub struct Run {
 
 #[derive(Debug)]
 enum Phase {
-    Open(Incoming, #[expect(dead_code, reason = "held, as it ends the connection")] Connection),
+    Open(HttpBody),
     /// Everything came; what is held may be a last event.
     Arrived,
     Over,
@@ -69,12 +67,11 @@ impl Run {
     pub(super) fn new(
         encoding: Encoding,
         (asked, follower): (String, Follower),
-        body: Incoming,
-        connection: Connection,
+        body: HttpBody,
         idle: Option<Duration>,
     ) -> Self {
         Self {
-            phase: Phase::Open(body, connection),
+            phase: Phase::Open(body),
             decoder: Decoder::new(encoding),
             piece: Bytes::new(),
             follower,
@@ -104,11 +101,11 @@ impl Run {
                     Some(json) => return Some(self.take(Ok(json))),
                     None => return self.cut(Error::Truncated),
                 },
-                Phase::Open(body, _) => match self.idle {
-                    None => body.frame().await,
+                Phase::Open(body) => match self.idle {
+                    None => body.next().await,
                     // Counted from what came last, not from when somebody asked.
-                    Some(idle) => match timeout_at(self.since + idle, body.frame()).await {
-                        Ok(frame) => frame,
+                    Some(idle) => match timeout_at(self.since + idle, body.next()).await {
+                        Ok(piece) => piece,
                         Err(_) => return self.cut(Error::Silent(idle)),
                     },
                 },
@@ -116,9 +113,9 @@ impl Run {
             match arrived {
                 None => self.phase = Phase::Arrived,
                 Some(Err(error)) => return self.cut(error.into()),
-                Some(Ok(frame)) => {
+                Some(Ok(piece)) => {
                     self.since = Instant::now();
-                    self.piece = frame.into_data().unwrap_or_default();
+                    self.piece = piece;
                 }
             }
         }

@@ -19,3 +19,5 @@ mod requests;
 mod server;
 #[cfg(test)]
 mod streams;
+#[cfg(test)]
+mod tls;

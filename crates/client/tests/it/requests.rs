@@ -80,6 +80,22 @@ async fn a_body_that_is_not_json_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_web_page_in_place_of_an_answer_is_told_by_its_first_words() {
+    let page = "<html><head><title>Sign in to the proxy</title></head></html>";
+    let server = Server::unix(move |_| {
+        let mut response = reply(200, page);
+        response.headers_mut().insert("content-type", "text/html; charset=utf-8".parse().unwrap());
+        response
+    });
+    let error = server.client().get("/api/inbox").await.expect_err("a page");
+    assert!(matches!(&error, Error::WebPage { words } if words == "Sign in to the proxy"));
+    assert!(error.to_string().contains("(“Sign in to the proxy”); is a proxy in between?"));
+    let refused = Server::unix(move |_| reply(502, page));
+    let error = refused.client().get("/").await.expect_err("refused");
+    assert!(error.to_string().ends_with("502: a web page: Sign in to the proxy"), "{error}");
+}
+
+#[tokio::test]
 async fn a_body_over_the_limit_is_not_read() {
     let server = Server::unix(|_| reply(200, Bytes::from(vec![b' '; 64 * 1024 * 1024 + 1])));
     let error = server.client().get("/").await.expect_err("too large");

@@ -54,7 +54,7 @@ pub struct Coalescer {
     paragraphs: bool,
     held: String,
     chars: usize,
-    at: Place,
+    at: TextState,
 }
 
 /// The finest boundary that was asked for: where pieces end.
@@ -71,7 +71,7 @@ enum Unit {
 
 /// What is known about the end of the text that is held. All places are bytes of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct TextState {
     /// The white space that it ends with.
     gap: Option<Gap>,
     /// A sentence's terminator, with nothing but quotes, brackets and white space behind it.
@@ -162,7 +162,7 @@ impl Coalescer {
     /// Takes as much of the text as certainly ends nothing; gives the rest of it. This is [`Coalescer::step`] for many
     /// characters at once: most text is letters with single spaces between them.
     fn pass<'t>(&mut self, text: &'t str) -> &'t str {
-        let Place { gap, ended: None, open: None, run: None } = self.at else { return text };
+        let TextState { gap, ended: None, open: None, run: None } = self.at else { return text };
         if self.unit == Unit::Word || gap.is_some_and(|gap| gap.breaks > 0) {
             return text;
         }
@@ -188,7 +188,7 @@ impl Coalescer {
     /// What is left, which may be nothing: the text is over. The next token begins another text.
     pub fn finish(&mut self) -> Piece {
         self.chars = 0;
-        self.at = Place::default();
+        self.at = TextState::default();
         Piece { text: std::mem::take(&mut self.held), hint: Boundary::Completion }
     }
 
@@ -196,7 +196,7 @@ impl Coalescer {
     fn cut(&mut self, cuts: &Cuts, out: &mut Vec<Piece>) -> String {
         let held = std::mem::take(&mut self.held);
         self.chars = 0;
-        self.at = Place::default();
+        self.at = TextState::default();
         let mut begin = 0;
         for &(end, level) in cuts {
             if let Some(text) = held.get(begin..end).filter(|text| !text.is_empty()) {
@@ -226,7 +226,7 @@ impl Coalescer {
         match self.unit {
             Unit::None | Unit::Completion => Vec::new(),
             // Nothing can end between two letters of ASCII.
-            _ if next.is_ascii_alphanumeric() && self.at == Place::default() => Vec::new(),
+            _ if next.is_ascii_alphanumeric() && self.at == TextState::default() => Vec::new(),
             Unit::Word => self.word(next),
             Unit::Sentence | Unit::Paragraph => self.sentence(next).into_iter().collect(),
         }

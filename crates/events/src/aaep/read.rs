@@ -8,6 +8,7 @@
 //! where several are open nobody can tell which one is meant, and none is closed. Banister's own extension fields are
 //! read by [`Reader::trusting`] only.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -16,8 +17,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::event::{self, Type};
-use crate::activity::{Activity, Asks, Context, Ending, Origin, Role, What};
+use crate::activity::{Activity, Asks, Context, Ending, Gate, Origin, Role, What};
+use crate::check::shape::text;
 use crate::event::Protocol;
+use crate::json::View;
 
 mod act;
 mod ask;
@@ -34,11 +37,13 @@ const OPEN: usize = 1_024;
 /// ```
 /// use banister_events::aaep::read::Reader;
 /// use banister_events::activity::{Origin, What};
-/// let event = serde_json::json!({"type": "aaep:agent.state.changed", "from_state": "idle", "to_state": "thinking"});
+/// use banister_events::json::Parser;
+/// let event = br#"{"type": "aaep:agent.state.changed", "from_state": "idle", "to_state": "thinking"}"#;
 /// let origin = Origin { session: "s".into(), seq: 1, time: "2026-01-31T12:00:00Z".parse()? };
-/// let read = Reader::default().read(&event, &origin);
+/// let (mut parser, mut read) = (Parser::default(), Vec::new());
+/// Reader::default().read(parser.parse(event)?.root(), None, &origin, &mut read);
 /// assert_eq!(read[0].what, What::StateChanged { state: "thinking".into(), summary: None });
-/// # Ok::<(), jiff::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Reader {
@@ -69,34 +74,42 @@ impl Reader {
         Self { trusts: true, ..Self::default() }
     }
 
-    /// The activities of one event or reply.
-    pub fn read(&mut self, event: &Value, origin: &Origin) -> Vec<Activity> {
+    /// Appends the activities of one event or reply. AAEP's events bear their own claims: no gate stands beside them.
+    pub fn read(
+        &mut self,
+        event: View<'_>,
+        _gate: Option<&Gate>,
+        origin: &Origin,
+        out: &mut Vec<Activity>,
+    ) {
         if !event.is_object() {
-            return Vec::new();
+            return;
         }
         let facts = Carried::of(event, self.trusts);
         let kind = text(event, "type").unwrap_or_default();
-        let what = match Type::parse(kind) {
+        let what = match Type::parse(&kind) {
             Some(kind) => {
                 self.begin(kind, event, facts);
                 self.core(kind, event, facts, origin)
             }
-            None if event::is_control(kind) => self.replied(event),
+            None if event::is_control(&kind) => self.replied(event),
             None if kind.is_empty() => Vec::new(),
             None => vec![What::Raw {
                 protocol: Protocol::Aaep,
-                kind: kind.to_owned(),
+                kind: kind.into_owned(),
                 text: owned(event, "summary_normal"),
-                event: event.clone(),
+                event: event.to_value(),
             }],
         };
         if what.is_empty() {
-            return Vec::new();
+            return;
         }
         let context = self.context(event);
-        what.into_iter()
-            .map(|what| Activity { origin: origin.clone(), context: context.clone(), what })
-            .collect()
+        out.extend(what.into_iter().map(|what| Activity {
+            origin: origin.clone(),
+            context: Arc::clone(&context),
+            what,
+        }));
     }
 
     /// The stream is over. Nothing is held back, and nothing is made up.
@@ -107,7 +120,7 @@ impl Reader {
     fn core(
         &mut self,
         kind: Type,
-        event: &Value,
+        event: View<'_>,
         facts: Carried<'_>,
         origin: &Origin,
     ) -> Vec<What> {
@@ -138,12 +151,12 @@ impl Reader {
     }
 
     /// The agent's own words: not those that a writer put there.
-    fn summary(&self, event: &Value, facts: Carried<'_>) -> Option<String> {
-        let own = !self.carried || facts.get("own_words").and_then(Value::as_bool) == Some(true);
+    fn summary(&self, event: View<'_>, facts: Carried<'_>) -> Option<String> {
+        let own = !self.carried || facts.get("own_words").and_then(View::as_bool) == Some(true);
         owned(event, "summary_normal").filter(|_| own)
     }
 
-    fn turn_ended(&mut self, kind: Type, event: &Value, facts: Carried<'_>) -> What {
+    fn turn_ended(&mut self, kind: Type, event: View<'_>, facts: Carried<'_>) -> What {
         let summary = self.summary(event, facts);
         let told = || owned(event, "summary_normal").unwrap_or_default();
         let ending = match kind {
@@ -161,7 +174,7 @@ impl Reader {
             },
             _ => Ending::Completed,
         };
-        let result = facts.get("result").cloned();
+        let result = facts.get("result").map(View::to_value);
         What::TurnEnded {
             ending,
             summary,
@@ -170,7 +183,7 @@ impl Reader {
         }
     }
 
-    fn state_changed(&mut self, event: &Value, facts: Carried<'_>, origin: &Origin) -> Vec<What> {
+    fn state_changed(&mut self, event: View<'_>, facts: Carried<'_>, origin: &Origin) -> Vec<What> {
         let Some(state) = owned(event, "to_state") else { return Vec::new() };
         if let Some(refusal) = carried::refusal(facts) {
             return vec![refusal];
@@ -184,28 +197,27 @@ impl Reader {
         read
     }
 
-    fn said(&mut self, event: &Value, facts: Carried<'_>) -> What {
+    fn said(&mut self, event: View<'_>, facts: Carried<'_>) -> What {
         let output = text(event, "output_id").or_else(|| text(event, "session_id"));
         let output = output.unwrap_or_default();
-        let last = event.get("complete").and_then(Value::as_bool).unwrap_or(false);
+        let last = event.get("complete").and_then(View::as_bool).unwrap_or(false);
         if let Some(message) = facts.text("message") {
-            keep(&mut self.outputs, output, message);
+            keep(&mut self.outputs, &output, message);
         }
-        let message = self.outputs.get(output).cloned().unwrap_or_else(|| output.to_owned());
-        if last {
-            self.outputs.remove(output);
-        }
+        let known =
+            if last { self.outputs.remove(&*output) } else { self.outputs.get(&*output).cloned() };
+        let message = known.unwrap_or_else(|| output.into_owned());
         let text = owned(event, "chunk").unwrap_or_default();
         What::Said { role: Role::Assistant, message, text, last }
     }
 
     /// What has to be known before an event is read: a session begins, surroundings changed.
-    fn begin(&mut self, kind: Type, event: &Value, facts: Carried<'_>) {
+    fn begin(&mut self, kind: Type, event: View<'_>, facts: Carried<'_>) {
         if kind == Type::SessionStarted {
             self.carried = facts.get("own_words").is_some();
             self.surroundings = Context::default();
             if let Some(session) = text(event, "session_id") {
-                self.answered.remove(session);
+                self.answered.remove(&*session);
             }
         }
         if let Some(context) = facts.data("context") {
@@ -214,20 +226,23 @@ impl Reader {
     }
 
     /// Who says it. The same as before is shared with what was read before.
-    fn context(&mut self, event: &Value) -> Arc<Context> {
+    fn context(&mut self, event: View<'_>) -> Arc<Context> {
         let producer = event.get("producer");
         if let (None, Some(known)) = (producer, &self.context) {
             return known.clone();
         }
         let of = |key: &str| producer.and_then(|producer| text(producer, key));
         let around = &self.surroundings;
-        let turn = around.turn.as_deref().or_else(|| text(event, "session_id"));
+        let turn = match &around.turn {
+            Some(turn) => Some(Cow::Borrowed(turn.as_str())),
+            None => text(event, "session_id"),
+        };
         if let Some(known) = &self.context
-            && known.agent == of("agent_id").unwrap_or(UNKNOWN)
-            && known.agent_name.as_deref() == of("agent_name")
-            && known.agent_version.as_deref() == of("agent_version")
-            && known.model.as_deref() == of("model")
-            && known.turn.as_deref() == turn
+            && known.agent == of("agent_id").as_deref().unwrap_or(UNKNOWN)
+            && known.agent_name.as_deref() == of("agent_name").as_deref()
+            && known.agent_version.as_deref() == of("agent_version").as_deref()
+            && known.model.as_deref() == of("model").as_deref()
+            && known.turn.as_deref() == turn.as_deref()
             && known.session == around.session
             && known.subagent == around.subagent
             && known.hook == around.hook
@@ -236,13 +251,13 @@ impl Reader {
         {
             return known.clone();
         }
-        let owned = |key: &str| of(key).map(str::to_owned);
+        let owned = |key: &str| of(key).map(Cow::into_owned);
         let context = Arc::new(Context {
-            agent: of("agent_id").unwrap_or(UNKNOWN).to_owned(),
+            agent: owned("agent_id").unwrap_or_else(|| UNKNOWN.to_owned()),
             agent_name: owned("agent_name"),
             agent_version: owned("agent_version"),
             model: owned("model"),
-            turn: turn.map(str::to_owned),
+            turn: turn.map(Cow::into_owned),
             ..around.clone()
         });
         self.context = Some(context.clone());
@@ -254,26 +269,28 @@ impl Reader {
 const UNKNOWN: &str = "unknown";
 
 /// When an event was made, or a reply given.
-pub fn time(event: &Value) -> Option<Timestamp> {
+pub fn time(event: View<'_>) -> Option<Timestamp> {
     text(event, "timestamp")?.parse().ok()
 }
 
 /// The session that an event belongs to, as its producer names it. Replies name none.
-pub fn session(event: &Value) -> Option<String> {
-    owned(event, "session_id")
+pub fn session(event: View<'_>) -> Option<Cow<'_, str>> {
+    text(event, "session_id")
 }
 
-fn progressed(event: &Value, facts: Carried<'_>) -> What {
+fn progressed(event: View<'_>, facts: Carried<'_>) -> What {
     if let Some(what) = carried::sentence(facts).or_else(|| carried::refusal(facts)) {
         return what;
     }
-    let progress = event.get("progress").unwrap_or(&Value::Null);
+    let progress = event.get("progress");
+    let of = |name: &str| progress.and_then(|progress| progress.get(name));
+    let description = of("description").and_then(View::as_str).map(Cow::into_owned);
     What::Progressed {
-        percent: progress.get("percent").and_then(Value::as_f64),
-        step: progress.get("step").and_then(Value::as_u64),
-        total: progress.get("total_steps").and_then(Value::as_u64),
-        description: owned(progress, "description").or_else(|| owned(event, "summary_normal")),
-        eta_ms: event.get("eta_ms").and_then(Value::as_u64),
+        percent: of("percent").and_then(View::as_f64),
+        step: of("step").and_then(View::as_u64),
+        total: of("total_steps").and_then(View::as_u64),
+        description: description.or_else(|| owned(event, "summary_normal")),
+        eta_ms: event.get("eta_ms").and_then(View::as_u64),
     }
 }
 
@@ -284,12 +301,8 @@ fn keep<T>(map: &mut BTreeMap<String, T>, name: &str, value: T) {
     }
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value.get(key).and_then(Value::as_str)
-}
-
-fn owned(value: &Value, key: &str) -> Option<String> {
-    text(value, key).map(str::to_owned)
+fn owned(value: View<'_>, key: &str) -> Option<String> {
+    text(value, key).map(Cow::into_owned)
 }
 
 #[cfg(test)]

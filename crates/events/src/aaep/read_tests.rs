@@ -9,6 +9,7 @@ use crate::activity::{
     Action, Ask, AskKind, Choice, Decision, Gate, Outcome, ResponseKind, Risk, Status, Usage,
     arbitrary,
 };
+use crate::reader::ReadValue as _;
 
 fn origin(seq: u64) -> Origin {
     let time = Timestamp::from_second(1_800_000_000 + i64::try_from(seq).unwrap()).unwrap();
@@ -27,7 +28,10 @@ fn event(kind: &str, fields: Value) -> Value {
 }
 
 fn read_with(mut reader: Reader, events: &[Value]) -> Vec<What> {
-    let read = events.iter().zip(1..).flat_map(|(event, seq)| reader.read(event, &origin(seq)));
+    let read = events
+        .iter()
+        .zip(1..)
+        .flat_map(|(event, seq)| reader.read_value(event, None, &origin(seq)));
     read.map(|activity| activity.what).collect()
 }
 
@@ -331,12 +335,12 @@ fn extensions_count_for_those_who_trust_them_only() {
 #[test]
 fn contexts_are_shared_until_something_changes() {
     let mut reader = Reader::default();
-    let one = reader.read(&state("idle", "thinking"), &origin(1));
-    let two = reader.read(&state("thinking", "deciding"), &origin(2));
+    let one = reader.read_value(&state("idle", "thinking"), None, &origin(1));
+    let two = reader.read_value(&state("thinking", "deciding"), None, &origin(2));
     assert!(Arc::ptr_eq(&one[0].context, &two[0].context));
     let mut other = state("deciding", "thinking");
     other["producer"]["model"] = json!("m-2");
-    let three = reader.read(&other, &origin(3));
+    let three = reader.read_value(&other, None, &origin(3));
     assert_eq!(three[0].context.model.as_deref(), Some("m-2"));
 }
 
@@ -446,7 +450,7 @@ fn story() -> Vec<What> {
 fn what_travelled_along_comes_back() {
     let events = written(carrying(), &story());
     assert_eq!(read_with(Reader::trusting(), &events), story());
-    let context = Reader::trusting().read(&events[0], &origin(1))[0].context.clone();
+    let context = Reader::trusting().read_value(&events[0], None, &origin(1))[0].context.clone();
     assert_eq!(context.session.as_deref(), Some("thread 7"));
     assert_eq!(context.turn.as_deref(), Some("run-1"));
     assert_eq!(context.cwd.as_deref(), Some("/srv/app"));
@@ -496,7 +500,7 @@ fn aaep_read_and_written_again_keeps_ids_texts_and_asks() {
     let second: Vec<Value> = first
         .iter()
         .zip(1..)
-        .flat_map(|(event, seq)| reader.read(event, &origin(seq)))
+        .flat_map(|(event, seq)| reader.read_value(event, None, &origin(seq)))
         .flat_map(|activity| writer.write(&activity))
         .collect();
     let find = |kind: &str| {
@@ -526,8 +530,8 @@ proptest! {
             for event in writer.write(activity) {
                 let kept = serde_json::to_string(&saved).unwrap();
                 saved = serde_json::from_str(&kept).unwrap();
-                let one = whole.read(&event, &activity.origin);
-                prop_assert_eq!(one, saved.read(&event, &activity.origin));
+                let one = whole.read_value(&event, None, &activity.origin);
+                prop_assert_eq!(one, saved.read_value(&event, None, &activity.origin));
             }
         }
         prop_assert_eq!(whole.finish(&origin(1)), Vec::new());
@@ -542,9 +546,9 @@ proptest! {
             for field in ["reply_token", "session_id", "to_state", "from_state", "progress", "choices", "timeout_seconds"] {
                 event[field] = value.clone();
             }
-            Reader::trusting().read(&event, &origin(1));
-            Reader::default().read(&event, &origin(1));
-            Reader::default().read(&value, &origin(1));
+            Reader::trusting().read_value(&event, None, &origin(1));
+            Reader::default().read_value(&event, None, &origin(1));
+            Reader::default().read_value(&value, None, &origin(1));
         }
     }
 
@@ -558,7 +562,7 @@ proptest! {
         for activity in &session {
             given += usize::from(yes(&activity.what));
             for event in writer.write(activity) {
-                let told = reader.read(&event, &activity.origin);
+                let told = reader.read_value(&event, None, &activity.origin);
                 read += told.iter().filter(|activity| yes(&activity.what)).count();
                 prop_assert!(read <= given, "{event}");
             }

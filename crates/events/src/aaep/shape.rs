@@ -30,7 +30,7 @@ mod held;
 mod terms;
 
 use budget::Budget;
-use held::{Held, Queue};
+use held::{Queue, WaitingEvent};
 pub use terms::{Limits, Terms};
 
 /// How many conversations are followed at once; the one that was silent for longest is closed.
@@ -93,6 +93,11 @@ impl Shaper {
         self.queue.len()
     }
 
+    /// The events that wait, in the order in which they are going to be sent.
+    pub fn waiting(&self) -> impl Iterator<Item = &Value> {
+        self.queue.events()
+    }
+
     /// How many reports of progress were dropped because too much waited.
     pub fn dropped(&self) -> u64 {
         self.queue.dropped()
@@ -101,19 +106,32 @@ impl Shaper {
     /// What is to be sent now that this happened.
     pub fn take(&mut self, activity: &Activity, now: Timestamp) -> Vec<Value> {
         let mut out = self.tick(now);
+        for event in self.write(activity, &mut out) {
+            self.admit(event, &mut out);
+        }
+        out
+    }
+
+    /// Takes something that happened before the subscriber came and that it is not sent: what follows has the same ids
+    /// as for those who were there. Gives what is to be sent all the same.
+    pub fn skip(&mut self, activity: &Activity) -> Vec<Value> {
+        let mut out = Vec::new();
+        self.write(activity, &mut out);
+        out
+    }
+
+    /// The events of an activity. Where there are too many conversations, one is closed for it.
+    fn write(&mut self, activity: &Activity, closed: &mut Vec<Value>) -> Vec<Value> {
         let conversation: &str = &activity.origin.session;
         if !self.writers.contains_key(conversation) {
-            self.make_room(&mut out);
+            self.make_room(closed);
             let scribe = Scribe { writer: writer(&self.terms), used: 0 };
             self.writers.insert(conversation.to_owned(), scribe);
         }
         self.turn += 1;
-        let Some(scribe) = self.writers.get_mut(conversation) else { return out };
+        let Some(scribe) = self.writers.get_mut(conversation) else { return Vec::new() };
         scribe.used = self.turn;
-        for event in scribe.writer.write(activity) {
-            self.admit(event, &mut out);
-        }
-        out
+        scribe.writer.write(activity)
     }
 
     /// What was held and may be sent now.
@@ -197,7 +215,7 @@ impl Shaper {
 
     /// Decides about one event: it is sent, held or left out.
     fn admit(&mut self, event: Value, out: &mut Vec<Value>) {
-        let mut held = Held::new(event);
+        let mut held = WaitingEvent::new(event);
         let kind = held.kind();
         let wanted = held.is_critical() || self.terms.wants(held.text("type"));
         let session = self.sessions.entry(held.session().to_owned()).or_insert_with(|| Session {
@@ -245,9 +263,9 @@ impl Shaper {
     }
 
     /// Numbers an event as the subscriber counts.
-    fn send(&mut self, held: Held, out: &mut Vec<Value>) {
+    fn send(&mut self, held: WaitingEvent, out: &mut Vec<Value>) {
         let is_terminal = held.kind().is_some_and(Type::is_terminal);
-        let Held { mut event, .. } = held;
+        let WaitingEvent { mut event, .. } = held;
         let name = event.get("session_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Some(session) = self.sessions.get_mut(&name) {
             if let Some(number) = event.get_mut("sequence_number") {
@@ -272,7 +290,7 @@ impl Shaper {
 
 impl Session {
     /// Whether an event is news to the subscriber. A change of state begins at the state that it knows of.
-    fn tells(&mut self, held: &mut Held, calm: bool) -> bool {
+    fn tells(&mut self, held: &mut WaitingEvent, calm: bool) -> bool {
         match held.kind() {
             Some(Type::ProgressUpdated) => !(calm && held.is_background()),
             Some(Type::StateChanged) if held.is_background() && !held.is_critical() => {
@@ -287,7 +305,7 @@ impl Session {
         }
     }
 
-    fn chain(&mut self, held: &mut Held) -> bool {
+    fn chain(&mut self, held: &mut WaitingEvent) -> bool {
         let to = held.text("to_state").to_owned();
         let from = std::mem::replace(&mut self.state, to);
         if let Some(field) = held.event.get_mut("from_state") {

@@ -21,6 +21,14 @@ pub struct Voice {
     pub carry: bool,
 }
 
+impl Voice {
+    /// A voice in a language, for a stream that passes output on as it comes.
+    pub fn live(language: &str) -> Self {
+        let language = language.to_owned();
+        Self { language, boundaries: vec![Boundary::None], ..Self::default() }
+    }
+}
+
 impl Default for Voice {
     /// What AAEP assumes of a subscriber that said nothing.
     fn default() -> Self {

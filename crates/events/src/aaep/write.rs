@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use super::event::Boundary;
 use super::voice::Voice;
 use crate::activity::{Activity, Context, Ending, Origin, Role, What};
-use crate::id;
+use crate::id::EventRef;
 use crate::locale::Locale;
 use crate::translate::{Note, NoteKind, Notes};
 
@@ -299,9 +299,10 @@ impl Writer {
     fn push(&mut self, at: At<'_>, event: Event, out: &mut Vec<Written>) {
         let Event { kind, urgency, fields, words, mut facts } = event;
         self.carry_context(at, &mut facts);
-        let (session, seq, n) = self.place(at);
         let Some(begin) = self.begin_of(at) else { return };
         let Some(turn) = self.turn.as_mut() else { return };
+        let Origin { session, seq, time } = at.origin;
+        let id = EventRef::new(session, *seq, *time, self.n);
         self.n += 1;
         // Time in a session never runs backwards, whatever the clock did.
         turn.last = turn.last.max(at.origin.time);
@@ -310,7 +311,7 @@ impl Writer {
         let (event, shortened) = Written::new(Parts {
             begin,
             kind,
-            id: id::derive("evt_", &["aaep", session, &seq, &n]),
+            id: id.to_string(),
             sequence,
             time: turn.last,
             urgency,

@@ -1,11 +1,26 @@
 //! Arbitrary sequences of activities, for the tests that hold every writer to its protocol.
 
 use proptest::prelude::*;
+use proptest::test_runner::{TestCaseResult, TestRunner};
 use serde_json::json;
 
 use std::sync::Arc;
 
 use super::*;
+
+/// Tries a law on one in so many of the usual cases: for laws of which one case costs as much as a hundred of others.
+/// `proptest!` takes the number from `PROPTEST_CASES` whenever that is set, whatever its own configuration says.
+pub(crate) fn hold<S: Strategy>(
+    one_in: u32,
+    strategy: &S,
+    law: impl Fn(S::Value) -> TestCaseResult,
+) {
+    let mut config = ProptestConfig::default();
+    (config.cases, config.failure_persistence) = ((config.cases / one_in).max(32), None);
+    if let Err(error) = TestRunner::new(config).run(strategy, law) {
+        panic!("{error}");
+    }
+}
 
 /// Text as agents send it: ordinary, empty, hostile, long.
 fn words() -> impl Strategy<Value = String> {

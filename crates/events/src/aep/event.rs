@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 
 pub use super::types::Type;
 use crate::check::shape::{Kind, NAME, STRING, Shape};
+use crate::json::View;
 use crate::record::{Error, Record, record};
 
 mod objects;
@@ -45,6 +46,12 @@ pub const BEHAVIORS: &[&str] = Behavior::WORDS;
 pub fn is_response(message: &Map<String, Value>) -> bool {
     let answers = message.contains_key("control") || message.contains_key("request_event_id");
     answers && !message.contains_key("type")
+}
+
+/// [`is_response`], for a message that was parsed.
+pub(crate) fn is_response_view(message: View<'_>) -> bool {
+    let has = |name: &str| message.get(name).is_some();
+    !has("type") && (has("control") || has("request_event_id"))
 }
 
 pub(crate) const EVENT: Shape = Event::SHAPE;

@@ -16,17 +16,15 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use super::event::is_response;
+use super::event::is_response_view;
 use super::types::{Family, Type};
 use crate::activity::{
     Action, ActionKind, Activity, Context, Ending, Gate, Origin, Role, Status, What,
 };
 use crate::event::Protocol;
-use crate::json;
+use crate::json::{Nodes, View};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 mod ask;
 mod question;
@@ -63,32 +61,55 @@ impl Reader {
         Self { trusting: true, ..Self::default() }
     }
 
-    /// The activities of one event. `gate` is what the gate recorded with it, if it went through the gate.
-    pub fn read(&mut self, event: &Value, gate: Option<&Gate>, origin: &Origin) -> Vec<Activity> {
-        let event = if self.trusting { trust::ids_restored(event) } else { Cow::Borrowed(event) };
-        let event = event.as_ref();
-        let Value::Object(fields) = event else { return Vec::new() };
+    /// Appends the activities of one event. `gate` is what the gate recorded with it, if it went through the gate.
+    pub fn read(
+        &mut self,
+        event: View<'_>,
+        gate: Option<&Gate>,
+        origin: &Origin,
+        out: &mut Vec<Activity>,
+    ) {
+        if self.trusting
+            && let Some(restored) = trust::ids_restored(event)
+        {
+            let (text, nodes) = Nodes::compose(&restored);
+            self.event(nodes.document(&text).root(), gate, origin, out);
+        } else if event.is_object() {
+            self.event(event, gate, origin, out);
+        }
+    }
+
+    fn event(
+        &mut self,
+        event: View<'_>,
+        gate: Option<&Gate>,
+        origin: &Origin,
+        out: &mut Vec<Activity>,
+    ) {
         let mut told = Vec::new();
-        let context = if is_response(fields) {
+        let context = if is_response_view(event) {
             self.responded(event, origin, &mut told);
             self.context.clone().unwrap_or_else(|| Arc::new(context(event)))
         } else {
-            let Some(name) = text(event, "/type") else { return Vec::new() };
-            let kind = Type::from_alias(name);
+            let Some(name) = event.text("/type") else { return };
+            let kind = Type::from_alias(&name);
             let context = self.surroundings(event, kind);
-            let moment = Moment { event, origin, context: &context, trusting: self.trusting };
+            let own = self.trusting.then(|| trust::own(event)).flatten();
+            let moment = Moment { event, own, origin, context: &context };
             if kind != Some(Type::ModelDelta) {
                 self.remember(event);
             }
             match kind {
                 Some(kind) => self.told(kind, gate, moment, &mut told),
-                None => self.unlisted(name, moment, &mut told),
+                None => self.unlisted(&name, moment, &mut told),
             }
             context
         };
-        told.into_iter()
-            .map(|what| Activity { origin: origin.clone(), context: Arc::clone(&context), what })
-            .collect()
+        out.extend(told.into_iter().map(|what| Activity {
+            origin: origin.clone(),
+            context: Arc::clone(&context),
+            what,
+        }));
     }
 
     /// The stream is over: nothing is held back.
@@ -97,17 +118,17 @@ impl Reader {
     }
 
     /// Who and where; the same as before where nothing changed.
-    fn surroundings(&mut self, event: &Value, kind: Option<Type>) -> Arc<Context> {
-        let mut fresh = context(event);
+    fn surroundings(&mut self, event: View<'_>, kind: Option<Type>) -> Arc<Context> {
+        let mut fresh = BorrowedContext::of(event);
         if self.trusting {
             let thread = if fresh.subagent.is_some() {
                 "/session/parent/conversation_id"
             } else {
                 "/session/conversation_id"
             };
-            fresh.session = owned(event, thread).or(fresh.session);
+            fresh.session = event.text(thread).or(fresh.session);
             if fresh.subagent.is_some() {
-                fresh.session = owned(event, "/session/root_conversation_id").or(fresh.session);
+                fresh.session = event.text("/session/root_conversation_id").or(fresh.session);
             }
         }
         // Who starts a subagent, or hears of its end, is the one above it.
@@ -115,9 +136,9 @@ impl Reader {
             fresh.subagent = self.subagent_above(event);
         }
         match &self.context {
-            Some(known) if **known == fresh => Arc::clone(known),
+            Some(known) if fresh.is(known) => Arc::clone(known),
             _ => {
-                let fresh = Arc::new(fresh);
+                let fresh = Arc::new(fresh.into_context());
                 self.context = Some(Arc::clone(&fresh));
                 fresh
             }
@@ -137,11 +158,11 @@ impl Reader {
         }
         match kind {
             Type::SessionStart => {
-                out.push(What::SessionStarted { source: owned(event, "/lifecycle/source") });
+                out.push(What::SessionStarted { source: event.owned("/lifecycle/source") });
             }
             Type::SessionEnd => {
                 self.turn_over(out);
-                out.push(What::SessionEnded { reason: owned(event, "/lifecycle/reason") });
+                out.push(What::SessionEnded { reason: event.owned("/lifecycle/reason") });
             }
             Type::PromptSubmitted => self.prompted(moment, out),
             Type::AgentStart if !self.turn_open => {
@@ -167,7 +188,7 @@ impl Reader {
             Type::SubagentStart => self.subagent_started(moment, out),
             Type::SubagentStop => out.push(turn::subagent_ended(moment)),
             Type::ContextCompacted => {
-                out.push(What::Compacted { trigger: owned(event, "/lifecycle/trigger") });
+                out.push(What::Compacted { trigger: event.owned("/lifecycle/trigger") });
             }
             Type::WorkspaceChanged => out.push(turn::workspace_changed(moment)),
             Type::NotificationSent => out.extend(
@@ -196,9 +217,9 @@ impl Reader {
 
     fn erred(&mut self, moment: Moment<'_>, out: &mut Vec<What>) {
         let event = moment.event;
-        let code = owned(event, "/lifecycle/reason");
+        let code = event.owned("/lifecycle/reason");
         let message = content(event, &["notification"])
-            .or_else(|| owned(event, "/action/error/message"))
+            .or_else(|| event.owned("/action/error/message"))
             .or_else(|| code.clone())
             .unwrap_or_else(|| "unknown".to_owned());
         if !self.turn_open || moment.trusted::<bool>("erred") == Some(true) {
@@ -230,8 +251,8 @@ impl Reader {
         out.push(trust::what(name, moment).unwrap_or_else(|| moment.raw(name)));
     }
 
-    fn remember(&mut self, event: &Value) {
-        self.recent.extend(owned(event, "/id"));
+    fn remember(&mut self, event: View<'_>) {
+        self.recent.extend(event.owned("/id"));
         if self.recent.len() > RECENT {
             self.recent.pop_front();
         }
@@ -248,21 +269,23 @@ impl Reader {
 /// An event that is being read.
 #[derive(Debug, Clone, Copy)]
 struct Moment<'a> {
-    event: &'a Value,
+    event: View<'a>,
+    /// What is in Banister's own extension, if it can be trusted.
+    own: Option<View<'a>>,
     origin: &'a Origin,
     context: &'a Context,
-    trusting: bool,
 }
 
 impl Moment<'_> {
     /// The event's own id, or one that stands for it.
     fn id(&self) -> String {
-        text(self.event, "/id").filter(|id| !id.is_empty()).map_or_else(
+        self.event.text("/id").filter(|id| !id.is_empty()).map_or_else(
             || {
                 let seq = self.origin.seq.to_string();
-                crate::id::derive("evt_", &[&self.origin.session, &seq, &self.event.to_string()])
+                let event = self.event.to_value().to_string();
+                crate::id::derive("evt_", &[&self.origin.session, &seq, &event])
             },
-            str::to_owned,
+            Cow::into_owned,
         )
     }
 
@@ -277,8 +300,7 @@ impl Moment<'_> {
 
     /// A fact of Banister's own, if it can be trusted.
     fn trusted<T: serde::de::DeserializeOwned>(&self, key: &str) -> Option<T> {
-        let fact = trust::own(self.event).filter(|_| self.trusting)?.get(key)?;
-        T::deserialize(fact).ok()
+        T::deserialize(self.own?.get(key)?.to_value()).ok()
     }
 
     fn raw(&self, kind: &str) -> What {
@@ -286,89 +308,158 @@ impl Moment<'_> {
             protocol: Protocol::Aep,
             kind: kind.to_owned(),
             text: content(self.event, &[]),
-            event: self.event.clone(),
+            event: self.event.to_value(),
         }
     }
 }
 
 /// Who and where, from the envelope.
-pub fn context(event: &Value) -> Context {
-    let child = text(event, "/session/parent/relation") == Some("subagent");
-    Context {
-        agent: owned(event, "/agent/slug").unwrap_or_else(|| "unknown".to_owned()),
-        agent_name: owned(event, "/agent/display_name"),
-        agent_version: owned(event, "/agent/version"),
-        session: session(event),
-        turn: owned(event, "/session/turn_id"),
-        subagent: owned(event, "/session/conversation_id").filter(|_| child),
-        hook: owned(event, "/hook"),
-        permission_mode: owned(event, "/session/permission_mode"),
-        cwd: owned(event, "/workspace/cwd"),
-        model: owned(event, "/model/id"),
+pub fn context(event: View<'_>) -> Context {
+    BorrowedContext::of(event).into_context()
+}
+
+/// The agent of a message that names none.
+const UNKNOWN: &str = "unknown";
+
+/// Who and where, as an event says it: copied only where it is news.
+#[derive(Debug, Default)]
+struct BorrowedContext<'a> {
+    agent: Option<Cow<'a, str>>,
+    agent_name: Option<Cow<'a, str>>,
+    agent_version: Option<Cow<'a, str>>,
+    session: Option<Cow<'a, str>>,
+    turn: Option<Cow<'a, str>>,
+    subagent: Option<Cow<'a, str>>,
+    hook: Option<Cow<'a, str>>,
+    permission_mode: Option<Cow<'a, str>>,
+    cwd: Option<Cow<'a, str>>,
+    model: Option<Cow<'a, str>>,
+}
+
+impl<'a> BorrowedContext<'a> {
+    fn of(event: View<'a>) -> Self {
+        let mut around = Self::default();
+        for (name, value) in event.entries() {
+            match name.as_str().as_deref() {
+                Some("agent") => {
+                    around.agent = value.text("/slug");
+                    around.agent_name = value.text("/display_name");
+                    around.agent_version = value.text("/version");
+                }
+                Some("session") => {
+                    let thread = value.text("/conversation_id");
+                    let child = value.at("/parent/relation").is_some_and(|it| it.is("subagent"));
+                    around.session = value.text("/id").or_else(|| thread.clone());
+                    around.subagent = thread.filter(|_| child);
+                    around.turn = value.text("/turn_id");
+                    around.permission_mode = value.text("/permission_mode");
+                }
+                Some("hook") => around.hook = value.as_str(),
+                Some("workspace") => around.cwd = value.text("/cwd"),
+                Some("model") => around.model = value.text("/id"),
+                _ => {}
+            }
+        }
+        around
+    }
+
+    /// Whether it is what is known already.
+    fn is(&self, known: &Context) -> bool {
+        let same =
+            |own: &Option<Cow<'_, str>>, known: &Option<String>| own.as_deref() == known.as_deref();
+        self.agent.as_deref().unwrap_or(UNKNOWN) == known.agent
+            && same(&self.agent_name, &known.agent_name)
+            && same(&self.agent_version, &known.agent_version)
+            && same(&self.session, &known.session)
+            && same(&self.turn, &known.turn)
+            && same(&self.subagent, &known.subagent)
+            && same(&self.hook, &known.hook)
+            && same(&self.permission_mode, &known.permission_mode)
+            && same(&self.cwd, &known.cwd)
+            && same(&self.model, &known.model)
+    }
+
+    fn into_context(self) -> Context {
+        let owned = |name: Option<Cow<'_, str>>| name.map(Cow::into_owned);
+        Context {
+            agent: owned(self.agent).unwrap_or_else(|| UNKNOWN.to_owned()),
+            agent_name: owned(self.agent_name),
+            agent_version: owned(self.agent_version),
+            session: owned(self.session),
+            turn: owned(self.turn),
+            subagent: owned(self.subagent),
+            hook: owned(self.hook),
+            permission_mode: owned(self.permission_mode),
+            cwd: owned(self.cwd),
+            model: owned(self.model),
+        }
     }
 }
 
 /// When it happened, as the event says.
 ///
 /// ```
-/// let event = serde_json::json!({ "time": "2026-01-31T13:00:00+01:00" });
-/// assert_eq!(banister_events::aep::read::time(&event), "2026-01-31T12:00:00Z".parse().ok());
+/// let mut parser = banister_events::json::Parser::default();
+/// let event = parser.parse(br#"{ "time": "2026-01-31T13:00:00+01:00" }"#)?;
+/// assert_eq!(banister_events::aep::read::time(event.root()), "2026-01-31T12:00:00Z".parse().ok());
+/// # Ok::<(), banister_events::json::Error>(())
 /// ```
-pub fn time(event: &Value) -> Option<Timestamp> {
-    text(event, "/time")?.parse().ok()
+pub fn time(event: View<'_>) -> Option<Timestamp> {
+    event.text("/time")?.parse().ok()
 }
 
 /// The agent's own id of the session: the process, else the thread.
-pub fn session(event: &Value) -> Option<String> {
-    owned(event, "/session/id").or_else(|| owned(event, "/session/conversation_id"))
+pub fn session(event: View<'_>) -> Option<Cow<'_, str>> {
+    let session = event.get("session")?;
+    session.text("/id").or_else(|| session.text("/conversation_id"))
 }
 
 /// The action of an `action.*` event, if it has one.
-pub fn action(event: &Value) -> Option<Action> {
-    let id = owned(event, "/action/id")?;
-    let mcp = text(event, "/tool/type") == Some("mcp");
-    let kind = match text(event, "/action/type") {
+pub fn action(event: View<'_>) -> Option<Action> {
+    let id = event.owned("/action/id")?;
+    let mcp = event.at("/tool/type").is_some_and(|kind| kind.is("mcp"));
+    let kind = match event.text("/action/type").as_deref() {
         Some("tool_call") if mcp => ActionKind::Mcp,
         Some("tool_call") => ActionKind::Tool,
         Some("skill_use") => ActionKind::Skill,
         Some("subagent_spawn") => ActionKind::Subagent,
         _ => ActionKind::Other,
     };
-    let tool = owned(event, "/tool/name").or_else(|| owned(event, "/skill/name"));
+    let tool = event.owned("/tool/name").or_else(|| event.owned("/skill/name"));
     Some(Action {
         id,
         kind,
         tool: tool.unwrap_or_else(|| "unknown".to_owned()),
-        server: owned(event, "/server/name"),
-        original_name: owned(event, "/tool/original_name"),
-        input: json::at(event, "/action/input").cloned(),
-        rationale: owned(event, "/action/rationale"),
+        server: event.owned("/server/name"),
+        original_name: event.owned("/tool/original_name"),
+        input: event.at("/action/input").map(View::to_value),
+        rationale: event.owned("/action/rationale"),
     })
 }
 
-fn ended(event: &Value, kind: Type) -> Option<What> {
+fn ended(event: View<'_>, kind: Type) -> Option<What> {
     let action = action(event)?;
-    let status = match text(event, "/action/status") {
+    let status = match event.text("/action/status").as_deref() {
         Some("timeout") => Status::Timeout,
         Some("cancelled") => Status::Cancelled,
         Some("success") => Status::Success,
         _ if kind == Type::ActionCompleted => Status::Success,
         _ => Status::Failure,
     };
-    let error = owned(event, "/action/error/message");
+    let error = event.owned("/action/error/message");
     Some(What::ActionEnded {
         id: action.id,
         tool: action.tool,
         status,
-        output: json::at(event, "/action/output").cloned(),
-        error: error.or_else(|| owned(event, "/action/error/code")),
-        duration_ms: count(event, "duration_ms"),
+        output: event.at("/action/output").map(View::to_value),
+        error: error.or_else(|| event.owned("/action/error/code")),
+        duration_ms: event.get("metrics").and_then(|metrics| count(metrics, "duration_ms")),
     })
 }
 
 /// A number of the metrics, as far as it is one that counts something.
-fn count(event: &Value, name: &str) -> Option<u64> {
-    let number = event.get("metrics")?.get(name)?;
+fn count(metrics: View<'_>, name: &str) -> Option<u64> {
+    let number = metrics.get(name)?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -378,25 +469,18 @@ fn count(event: &Value, name: &str) -> Option<u64> {
 }
 
 /// The texts of these kinds; all of them where there is none of these, or none is named.
-fn content(event: &Value, kinds: &[&str]) -> Option<String> {
-    let entries = event.get("content")?.as_array()?;
-    let texts = |wanted: &dyn Fn(&Value) -> bool| -> Vec<&str> {
-        let entries = entries.iter().filter(|entry| wanted(entry));
-        entries.filter_map(|entry| entry.get("text")).filter_map(Value::as_str).collect()
+fn content(event: View<'_>, kinds: &[&str]) -> Option<String> {
+    let entries = event.get("content")?;
+    let texts = |wanted: &dyn Fn(View<'_>) -> bool| -> Vec<Cow<'_, str>> {
+        let entries = entries.items().filter(|entry| wanted(*entry));
+        entries.filter_map(|entry| entry.get("text")).filter_map(View::as_str).collect()
     };
-    let mut found = texts(&|entry| text(entry, "/type").is_some_and(|it| kinds.contains(&it)));
+    let is_wanted = |kind: View<'_>| kinds.iter().any(|wanted| kind.is(wanted));
+    let mut found = texts(&|entry| entry.get("type").is_some_and(is_wanted));
     if found.is_empty() {
         found = texts(&|_| true);
     }
     (!found.is_empty()).then(|| found.join("\n\n"))
-}
-
-fn text<'a>(event: &'a Value, pointer: &str) -> Option<&'a str> {
-    json::at(event, pointer).and_then(Value::as_str)
-}
-
-fn owned(event: &Value, pointer: &str) -> Option<String> {
-    text(event, pointer).map(str::to_owned)
 }
 
 #[cfg(test)]

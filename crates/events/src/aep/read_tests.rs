@@ -1,14 +1,16 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+use crate::Message;
 use crate::activity::{AskKind, Choice, Decision, Outcome, ResponseKind, Risk, Usage};
+use crate::reader::ReadValue as _;
 
 fn origin() -> Origin {
     Origin { session: "s".into(), seq: 1, time: Timestamp::default() }
 }
 
 fn read_with(mut reader: Reader, events: &[Value]) -> Vec<What> {
-    let told = events.iter().flat_map(|event| reader.read(event, None, &origin()));
+    let told = events.iter().flat_map(|event| reader.read_value(event, None, &origin()));
     told.map(|activity| activity.what).collect()
 }
 
@@ -243,7 +245,7 @@ fn a_subagent_is_named_after_what_started_it() {
         [spawn, json!({ "type": "subagent.start", "session": thread }), inner, request("a"), stop];
     let mut reader = Reader::default();
     let told: Vec<_> =
-        events.iter().flat_map(|event| reader.read(event, None, &origin())).collect();
+        events.iter().flat_map(|event| reader.read_value(event, None, &origin())).collect();
     let started = What::SubagentStarted {
         id: "c".to_owned(),
         name: "explore".to_owned(),
@@ -266,11 +268,11 @@ fn a_subagent_is_named_after_what_started_it() {
 fn who_and_where_is_shared_as_long_as_nothing_changes() {
     let mut reader = Reader::default();
     let mut event = json!({ "type": "notification.sent", "agent": { "slug": "a" }, "content": content("notification", "x") });
-    let first = reader.read(&event, None, &origin());
-    let second = reader.read(&event, None, &origin());
+    let first = reader.read_value(&event, None, &origin());
+    let second = reader.read_value(&event, None, &origin());
     assert!(Arc::ptr_eq(&first[0].context, &second[0].context));
     event["model"] = json!({ "id": "m" });
-    let third = reader.read(&event, None, &origin());
+    let third = reader.read_value(&event, None, &origin());
     assert_eq!(third[0].context.model.as_deref(), Some("m"));
 }
 
@@ -318,7 +320,7 @@ fn a_question_about_which_a_person_is_asked_anyway_is_not_asked_twice() {
             safer: None,
         };
         let mut reader = Reader::default();
-        let told = [&asks, &asked].map(|event| reader.read(event, Some(&gate), &origin()));
+        let told = [&asks, &asked].map(|event| reader.read_value(event, Some(&gate), &origin()));
         assert_eq!(told.concat().len(), count, "{decision:?}");
     }
 }
@@ -427,12 +429,12 @@ fn nothing_of_our_own_counts_unless_it_is_trusted() {
 
 #[test]
 fn an_event_knows_its_time_and_its_session() {
-    let event = json!({ "time": "2026-01-31T12:00:00.5Z", "session": { "conversation_id": "c" } });
-    assert_eq!(time(&event), "2026-01-31T12:00:00.5Z".parse().ok());
-    assert_eq!(session(&event).as_deref(), Some("c"));
-    assert_eq!(
-        session(&json!({ "session": { "id": "s", "conversation_id": "c" } })).as_deref(),
-        Some("s")
-    );
-    assert_eq!(time(&json!({ "time": "yesterday" })), None);
+    let message = |event| Message::of_value(Protocol::Aep, event);
+    let event =
+        message(json!({ "time": "2026-01-31T12:00:00.5Z", "session": { "conversation_id": "c" } }));
+    assert_eq!(time(event.document().root()), "2026-01-31T12:00:00.5Z".parse().ok());
+    assert_eq!(session(event.document().root()).as_deref(), Some("c"));
+    let event = message(json!({ "session": { "id": "s", "conversation_id": "c" } }));
+    assert_eq!(session(event.document().root()).as_deref(), Some("s"));
+    assert_eq!(time(message(json!({ "time": "yesterday" })).document().root()), None);
 }

@@ -12,6 +12,7 @@ use crate::aep::write::Writer;
 use crate::check::Checker;
 use crate::event::Protocol;
 use crate::finding::Severity;
+use crate::reader::ReadValue as _;
 
 fn origin(seq: u64) -> Origin {
     let time = jiff::Timestamp::from_second(1_800_000_000).unwrap();
@@ -33,7 +34,7 @@ fn round(events: &[Value]) -> Vec<Value> {
     let mut writer = Writer::default().carrying();
     let mut out = Vec::new();
     for (seq, event) in (1..).zip(events) {
-        for activity in reader.read(event, None, &origin(seq)) {
+        for activity in reader.read_value(event, None, &origin(seq)) {
             out.extend(writer.write(&activity));
         }
     }
@@ -355,7 +356,7 @@ fn what_is_carried_comes_back() {
     for (seq, what) in (1..).zip(activities()) {
         let activity = Activity { origin: origin(seq), context: context.clone(), what };
         for event in writer.write(&activity) {
-            read.extend(reader.read(&event, None, &origin(seq)));
+            read.extend(reader.read_value(&event, None, &origin(seq)));
             events.push(event);
         }
     }

@@ -9,6 +9,7 @@ use crate::aep::read::Reader;
 use crate::check::Checker;
 use crate::event::Protocol;
 use crate::finding::Severity;
+use crate::reader::ReadValue as _;
 use crate::text;
 
 /// The writers that there are.
@@ -135,7 +136,7 @@ proptest! {
             for event in writer.write(activity) {
                 seq += 1;
                 let origin = Origin { seq, ..activity.origin.clone() };
-                let read = reader.read(&event, None, &origin);
+                let read = reader.read_value(&event, None, &origin);
                 let saved = serde_json::to_string(&reader).unwrap();
                 reader = serde_json::from_str(&saved).unwrap();
                 let written: Vec<Value> =
@@ -150,7 +151,7 @@ proptest! {
         let origin = Origin { session: "s".into(), seq: 1, time: jiff::Timestamp::UNIX_EPOCH };
         for mut reader in [Reader::default(), Reader::trusting()] {
             let mut writer = Writer::default();
-            for activity in reader.read(&event, None, &origin) {
+            for activity in reader.read_value(&event, None, &origin) {
                 writer.write(&activity);
             }
             prop_assert!(reader.finish(&origin).is_empty());

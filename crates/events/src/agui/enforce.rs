@@ -16,18 +16,20 @@ use super::check::{self, LEGACY_PART, MALFORMED, TOLERATED_NULL};
 use super::event::{RETIRED, Type};
 use super::retired::Retired;
 use crate::check::shape::{self, Issue, Kind, Known, Shape, What};
+use crate::event::Protocol;
 use crate::finding::{Finding, Severity};
-use crate::json::{Document, Parser};
+use crate::json::Document;
+use crate::message::Message;
 
 mod legacy;
 
 /// What became of an event.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Enforced {
     /// It goes on as it came.
     Whole(Type),
-    /// It goes on as these bytes say.
-    Changed(Type, Vec<u8>),
+    /// It goes on as this event says.
+    Changed(Type, Message),
     /// It goes no further; the run does.
     Dropped,
     /// It ends the run.
@@ -72,13 +74,9 @@ impl Boundary {
         }
         // A span has no title any more.
         event.shift_remove("title");
-        let bytes = Value::Object(event).to_string().into_bytes();
-        let mut parser = Parser::default();
-        let Ok(document) = parser.parse(&bytes) else {
-            return Enforced::Fatal;
-        };
-        match enforce(kind, &document, known, findings) {
-            Enforced::Whole(kind) => Enforced::Changed(kind, bytes),
+        let successor = Message::of_value(Protocol::Agui, Value::Object(event));
+        match enforce(kind, &successor.document(), known, findings) {
+            Enforced::Whole(kind) => Enforced::Changed(kind, successor),
             other => other,
         }
     }
@@ -108,15 +106,11 @@ fn enforce(
     if findings.get(judged..).is_some_and(|new| new.iter().any(is_fatal)) {
         return Enforced::Fatal;
     }
-    let bytes = Value::Object(event).to_string().into_bytes();
-    let mut parser = Parser::default();
-    let left = match parser.parse(&bytes) {
-        Ok(document) => shape::compare(kind.shape(), document.root(), known),
-        Err(_) => Vec::new(),
-    };
+    let changed = Message::of_value(Protocol::Agui, Value::Object(event));
+    let left = shape::compare(kind.shape(), changed.document().root(), known);
     // What the boundary made of a retired shape can be malformed itself.
     if left.is_empty() {
-        return Enforced::Changed(kind, bytes);
+        return Enforced::Changed(kind, changed);
     }
     findings.extend(left.into_iter().map(|issue| MALFORMED.at(issue.pointer, issue.message)));
     Enforced::Fatal

@@ -9,7 +9,7 @@ fn pass_at(boundary: &mut Boundary, event: &Value) -> (Option<Value>, Vec<(&'sta
     let left = with_document(event, |document| {
         match check::event(document, boundary, &mut Known::default(), &mut findings) {
             Enforced::Whole(_) => Some(event.clone()),
-            Enforced::Changed(_, bytes) => Some(serde_json::from_slice(&bytes).unwrap()),
+            Enforced::Changed(_, changed) => Some(changed.value().clone()),
             Enforced::Dropped | Enforced::Fatal => None,
         }
     });

@@ -33,6 +33,7 @@ use super::step::{Item, Step};
 use crate::check::shape::Known;
 use crate::finding::{Finding, Severity};
 use crate::json::{self, Document, Parser, View};
+use crate::message::Message;
 
 /// Judges a stream event by event.
 #[derive(Debug, Clone, Default)]
@@ -70,11 +71,9 @@ impl Verifier {
             Enforced::Whole(kind) => {
                 self.sequence.step(kind, message.root(), findings, &mut |step| each(step));
             }
-            Enforced::Changed(kind, bytes) => {
-                let mut parser = Parser::default();
-                if let Ok(changed) = parser.parse(&bytes) {
-                    self.sequence.step(kind, changed.root(), findings, &mut |step| each(step));
-                }
+            Enforced::Changed(kind, changed) => {
+                let changed = changed.document();
+                self.sequence.step(kind, changed.root(), findings, &mut |step| each(step));
             }
             Enforced::Dropped => self.sequence.drop_event(),
             Enforced::Fatal => self.sequence.lose(),
@@ -192,30 +191,53 @@ impl Follower {
         {
             return Ok(self.go_on(delta));
         }
+        let mut parser = std::mem::take(&mut self.parser);
+        let followed = match parser.parse_text(event) {
+            Ok(document) => self.document(event, &document),
+            Err(error) => {
+                self.piece.prefix.clear();
+                not_json(&error)
+            }
+        };
+        self.parser = parser;
+        self.judged(followed)
+    }
+
+    /// [`Follower::event`], for an event that was parsed already.
+    pub fn message(&mut self, event: &Message) -> Result<Followed, Violation> {
+        let document = event.document();
+        let text = document.text();
+        if self.violation.is_none()
+            && let Some(delta) = self.piece.delta(text)
+        {
+            return Ok(self.go_on(delta));
+        }
+        let followed = self.document(text, &document);
+        self.judged(followed)
+    }
+
+    fn document(&mut self, event: &str, document: &Document<'_>) -> Followed {
         self.piece.prefix.clear();
         let mut followed = Followed::default();
-        match self.parser.parse_text(event) {
-            Ok(document) if self.violation.is_none() => {
-                let Followed { change, findings, warnings } = &mut followed;
-                let (reducer, begun, piece) = (&mut self.reducer, &mut self.begun, &mut self.piece);
-                let mut steps = 0;
-                self.verifier.step(&document, &mut self.known, findings, &mut |step| {
-                    *begun = true;
-                    steps += 1;
-                    piece.take(step);
-                    let done = reducer.apply(step, warnings);
-                    if done != Change::None {
-                        *change = done;
-                    }
-                });
-                if steps == 1 && findings.is_empty() && warnings.is_empty() {
-                    piece.learn(event, document.root());
-                }
-            }
-            Ok(_) => {}
-            Err(error) => followed = not_json(&error),
+        if self.violation.is_some() {
+            return followed;
         }
-        self.judged(followed)
+        let Followed { change, findings, warnings } = &mut followed;
+        let (reducer, begun, piece) = (&mut self.reducer, &mut self.begun, &mut self.piece);
+        let mut steps = 0;
+        self.verifier.step(document, &mut self.known, findings, &mut |step| {
+            *begun = true;
+            steps += 1;
+            piece.take(step);
+            let done = reducer.apply(step, warnings);
+            if done != Change::None {
+                *change = done;
+            }
+        });
+        if steps == 1 && findings.is_empty() && warnings.is_empty() {
+            piece.learn(event, document.root());
+        }
+        followed
     }
 
     /// The same piece of the same item again, with other words in it.

@@ -17,7 +17,7 @@ use super::message::{MESSAGE, Message};
 use crate::activity::{Answer, Ask, AskKind, Outcome, Reply, ResponseKind, What};
 use crate::check::shape::{Kind, Known, STRING};
 use crate::finding::Finding;
-use crate::json::Parser;
+use crate::json::Nodes;
 use crate::record::{Error, record, words};
 
 record! {
@@ -183,15 +183,13 @@ pub fn enforced(input: &Value) -> Result<(Value, Vec<Finding>), Finding> {
         "type": "RUN_STARTED", "threadId": "", "runId": "", "protocolVersion": PROTOCOL_VERSION,
         "input": input,
     });
-    let bytes = restated.to_string();
-    let (mut findings, mut parser) = (Vec::new(), Parser::default());
-    let enforced = match parser.parse_text(&bytes) {
-        Ok(document) => {
-            let (mut boundary, mut known) = (Boundary::default(), Known::default());
-            check::event(&document, &mut boundary, &mut known, &mut findings)
-        }
-        Err(error) => return Err(check::JSON.at("", format!("the input is not JSON: {error}"))),
-    };
+    let (text, nodes) = Nodes::compose(&restated);
+    let document = nodes.document(&text);
+    if let Some(error) = document.too_deep() {
+        return Err(check::JSON.at("", format!("the input is not JSON: {error}")));
+    }
+    let (mut findings, mut known) = (Vec::new(), Known::default());
+    let enforced = check::event(&document, &mut Boundary::default(), &mut known, &mut findings);
     for finding in &mut findings {
         let within = finding.pointer.strip_prefix("/input").unwrap_or_default();
         finding.pointer = within.to_owned();
@@ -200,7 +198,7 @@ pub fn enforced(input: &Value) -> Result<(Value, Vec<Finding>), Finding> {
         return Err(findings.swap_remove(place));
     }
     let changed = match enforced {
-        Enforced::Changed(_, bytes) => serde_json::from_slice::<Value>(&bytes).ok(),
+        Enforced::Changed(_, changed) => Some(changed.value().clone()),
         _ => None,
     };
     let left = changed.and_then(|mut event| Some(event.get_mut("input")?.take()));

@@ -169,7 +169,7 @@ fn perform<'a>(
         Some("add") => {
             let value = field("value")?.to_value();
             at.holds(height(&value)).map_err(failed)?;
-            let place = Place::find(document, &at, budget).map_err(failed)?;
+            let place = PatchTarget::find(document, &at, budget).map_err(failed)?;
             let replaced = place.put(value);
             Ok(Some(Undo::Put { at, replaced }))
         }
@@ -199,7 +199,7 @@ fn perform<'a>(
             })?;
             at.holds(height(there)).map_err(failed)?;
             let value = there.clone();
-            let place = Place::find(document, &at, budget).map_err(failed)?;
+            let place = PatchTarget::find(document, &at, budget).map_err(failed)?;
             let replaced = place.put(value);
             Ok(Some(Undo::Put { at, replaced }))
         }
@@ -217,7 +217,7 @@ fn perform<'a>(
                 at.holds(height).map_err(failed)?;
             }
             let (value, filler) = take(document, &from, budget).map_err(failed)?;
-            match Place::find(document, &at, budget) {
+            match PatchTarget::find(document, &at, budget) {
                 Ok(place) => {
                     let replaced = place.put(value);
                     Ok(Some(Undo::Move { from, filler, at, replaced }))
@@ -301,13 +301,13 @@ fn index(token: &str) -> Option<usize> {
 }
 
 /// Where a value can be put.
-enum Place<'v> {
+enum PatchTarget<'v> {
     Root(&'v mut Value),
     Member(&'v mut Map<String, Value>, String),
     Element(&'v mut Vec<Value>, usize),
 }
 
-impl<'v> Place<'v> {
+impl<'v> PatchTarget<'v> {
     fn find(
         document: &'v mut Value,
         at: &Pointer<'_>,

@@ -8,7 +8,6 @@
 //! what only AG-UI has (authors, parents, metadata) as [`What::Raw`] just before the activity it belongs to, so that
 //! the writer puts it back. Neither makes an answer of anything but `resume`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,10 +19,9 @@ use super::event::Type;
 use super::expand::Lanes;
 use super::retired::Retired;
 use super::step::{Item, Opener, Step};
-use crate::activity::{Activity, Asks, Context, Origin, Role, What};
-use crate::check::shape::text;
+use crate::activity::{Activity, Asks, Context, Gate, Origin, Role, What};
 use crate::event::Protocol;
-use crate::json::{Parser, View};
+use crate::json::View;
 use crate::limits::MESSAGE_BYTES;
 
 mod ask;
@@ -95,11 +93,6 @@ pub fn time(event: View<'_>) -> Option<Timestamp> {
     Timestamp::from_millisecond(event.get("timestamp")?.as_i64()?).ok()
 }
 
-/// The thread that an event names; most name none.
-pub fn session(event: View<'_>) -> Option<String> {
-    text(event, "threadId").map(Cow::into_owned)
-}
-
 /// Where activities go.
 struct Sink<'s> {
     origin: &'s Origin,
@@ -119,8 +112,14 @@ impl Reader {
         Self { brief: true, ..self }
     }
 
-    /// Appends the activities of one event, or of the input of a run.
-    pub fn read(&mut self, event: View<'_>, origin: &Origin, out: &mut Vec<Activity>) {
+    /// Appends the activities of one event, or of the input of a run. Nothing in AG-UI goes through a gate.
+    pub fn read(
+        &mut self,
+        event: View<'_>,
+        _gate: Option<&Gate>,
+        origin: &Origin,
+        out: &mut Vec<Activity>,
+    ) {
         let sink = &mut Sink { origin, out };
         match event.get("type").and_then(View::as_str) {
             Some(name) => match Type::parse(&name) {
@@ -129,15 +128,6 @@ impl Reader {
             },
             None => self.input(event, sink),
         }
-    }
-
-    /// [`Reader::read`], for an event that has no bytes.
-    pub fn read_value(&mut self, event: &Value, origin: &Origin) -> Vec<Activity> {
-        let (bytes, mut out) = (event.to_string(), Vec::new());
-        if let Ok(document) = Parser::default().parse_text(&bytes) {
-            self.read(document.root(), origin, &mut out);
-        }
-        out
     }
 
     /// The stream is over: what was held comes out.

@@ -6,14 +6,17 @@ use crate::agui::follow::Follower;
 use crate::agui::write::Writer;
 use crate::check::Checker;
 use crate::finding::Severity;
+use crate::reader::ReadValue as _;
 
 fn origin(seq: u64) -> Origin {
     Origin { session: "s_1".into(), seq, time: Timestamp::from_second(1_800_000_000).unwrap() }
 }
 
 fn read_by(mut reader: Reader, events: &[Value]) -> Vec<Activity> {
-    let mut activities: Vec<Activity> =
-        (1..).zip(events).flat_map(|(seq, event)| reader.read_value(event, &origin(seq))).collect();
+    let mut activities: Vec<Activity> = (1..)
+        .zip(events)
+        .flat_map(|(seq, event)| reader.read_value(event, None, &origin(seq)))
+        .collect();
     activities.extend(reader.finish(&origin(0)));
     activities
 }
@@ -620,7 +623,7 @@ proptest! {
         let mut reader = if trusts { Reader::trusting() } else { Reader::default() };
         let mut saved = reader.clone();
         for (seq, event) in (1..).zip(&events) {
-            prop_assert_eq!(reader.read_value(event, &origin(seq)), saved.read_value(event, &origin(seq)));
+            prop_assert_eq!(reader.read_value(event, None, &origin(seq)), saved.read_value(event, None, &origin(seq)));
             saved = serde_json::from_str(&serde_json::to_string(&saved).unwrap()).unwrap();
         }
         prop_assert_eq!(reader.finish(&origin(0)), saved.finish(&origin(0)));
@@ -646,12 +649,12 @@ proptest! {
     fn whatever_comes_is_read(events in prop::collection::vec(crate::agui::event::arbitrary::json(), 0..6), choices in choices()) {
         let mut reader = Reader::trusting();
         for (seq, event) in (0..).zip(stream(&choices).iter().chain(&events)) {
-            reader.read_value(event, &origin(seq));
+            reader.read_value(event, None, &origin(seq));
             for kind in Type::ALL {
                 let mut event = event.clone();
                 if let Some(fields) = event.as_object_mut() {
                     fields.insert("type".into(), kind.name().into());
-                    reader.read_value(&Value::Object(fields.clone()), &origin(seq));
+                    reader.read_value(&Value::Object(fields.clone()), None, &origin(seq));
                 }
             }
         }

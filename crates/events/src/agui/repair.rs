@@ -12,7 +12,9 @@
 //! Runs of several threads at once do not become one: what cannot stand in one stream is not taken apart into several.
 //!
 //! ```
+//! use banister_events::Message;
 //! use banister_events::agui::repair::Repairer;
+//! use banister_events::event::Protocol;
 //! let mut repairer = Repairer::default();
 //! let mut events = Vec::new();
 //! for event in [
@@ -20,15 +22,17 @@
 //!     r#"{"type":"TEXT_MESSAGE_START","messageId":"m"}"#,
 //!     r#"{"type":"RUN_FINISHED","threadId":"t","runId":"r"}"#,
 //! ] {
-//!     events.extend(repairer.message(event.as_bytes()));
+//!     events.extend(repairer.message(&Message::parse(Protocol::Agui, event.into())?));
 //! }
 //! events.extend(repairer.finish());
-//! assert_eq!(events[2], br#"{"type":"TEXT_MESSAGE_END","messageId":"m"}"#);
+//! assert_eq!(events[2].bytes(), r#"{"type":"TEXT_MESSAGE_END","messageId":"m"}"#);
 //! assert_eq!(repairer.changes()[0].rule.code, "AGUI-SEQ-24");
+//! # Ok::<(), banister_events::message::Unreadable>(())
 //! ```
 
 use std::collections::HashSet;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::check::{JSON, MALFORMED};
@@ -40,8 +44,11 @@ use super::sequence::{
 };
 use crate::check::recent::{Seed, key};
 use crate::check::shape::{Known, quote};
+use crate::event::Protocol;
 use crate::finding::Rule;
 use crate::frame;
+use crate::json::Reason;
+use crate::message::Message;
 use event::{Event, short};
 use read::{Sight, cut_off, sight};
 use state::{Conflict, State};
@@ -85,28 +92,62 @@ pub struct Repairer {
     /// Every thread and run that started, by which field it was named in.
     runs: HashSet<(&'static str, Box<str>), Seed>,
     /// What came before any run, with its number.
-    waiting: Vec<(u64, Vec<u8>)>,
+    waiting: Vec<(u64, Came)>,
     /// The end of the run, which is not told yet; a late error may follow it.
     held: Vec<Event>,
     number: u64,
     made_up: u64,
     changes: Vec<Change>,
-    out: Vec<Vec<u8>>,
+    out: Vec<Message>,
+}
+
+/// A message as it came.
+#[derive(Debug, Clone)]
+enum Came {
+    Message(Message),
+    /// Bytes that are no JSON, and why.
+    Broken(Bytes, Reason),
+}
+
+impl Came {
+    fn len(&self) -> usize {
+        match self {
+            Self::Message(message) => message.bytes().len(),
+            Self::Broken(bytes, _) => bytes.len(),
+        }
+    }
 }
 
 impl Repairer {
     /// What becomes of the next message: events, none, one or several.
-    pub fn message(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+    pub fn message(&mut self, message: &Message) -> Vec<Message> {
+        self.next(Came::Message(message.clone()))
+    }
+
+    /// The same, for bytes that are no JSON, for a reason.
+    pub fn broken(&mut self, bytes: Bytes, reason: Reason) -> Vec<Message> {
+        self.next(Came::Broken(bytes, reason))
+    }
+
+    /// The same, for bytes that nobody looked at yet.
+    pub fn bytes(&mut self, bytes: Bytes) -> Vec<Message> {
+        match Message::recorded(Protocol::Agui, bytes.clone()) {
+            Ok(message) => self.message(&message),
+            Err(error) => self.broken(bytes, error.reason),
+        }
+    }
+
+    fn next(&mut self, came: Came) -> Vec<Message> {
         self.number += 1;
         let decides = |sight: Sight| {
             let Sight::Object(Some(kind)) = sight else { return false };
             matches!(kind, Type::RunStarted | Type::RunFinished | Type::RunError)
         };
-        if self.state.run.is_some() || decides(sight(bytes)) {
-            self.take(bytes);
+        if self.state.run.is_some() || decides(sight(&came)) {
+            self.take(&came);
         } else {
-            self.waiting.push((self.number, bytes.to_vec()));
-            let size: usize = self.waiting.iter().map(|(_, bytes)| bytes.len()).sum();
+            self.waiting.push((self.number, came));
+            let size: usize = self.waiting.iter().map(|(_, came)| came.len()).sum();
             if self.waiting.len() > WAITING.0 || size > WAITING.1 {
                 self.stop_waiting();
             }
@@ -121,7 +162,7 @@ impl Repairer {
     }
 
     /// What is missing at the end of the stream.
-    pub fn finish(&mut self) -> Vec<Vec<u8>> {
+    pub fn finish(&mut self) -> Vec<Message> {
         self.number += 1;
         self.stop_waiting();
         if self.state.run.is_some() && self.held.is_empty() {
@@ -146,8 +187,8 @@ impl Repairer {
         format!("repaired-{}", self.made_up)
     }
 
-    fn take(&mut self, bytes: &[u8]) {
-        if let Some(event) = self.read(bytes) {
+    fn take(&mut self, came: &Came) {
+        if let Some(event) = self.read(came) {
             self.place(event);
         }
     }
@@ -171,7 +212,7 @@ impl Repairer {
 
     /// What waits for a run gets one that nobody started; where nothing of it is an event, there is nothing to tell.
     fn stop_waiting(&mut self) {
-        if self.waiting.iter().any(|(_, bytes)| sight(bytes) != Sight::Noise) {
+        if self.waiting.iter().any(|(_, came)| sight(came) != Sight::Noise) {
             return self.begin(None);
         }
         let now = self.number;
@@ -203,9 +244,9 @@ impl Repairer {
         self.state = State::of(run);
         self.admit(event, 0);
         let now = self.number;
-        for (number, bytes) in std::mem::take(&mut self.waiting) {
+        for (number, came) in std::mem::take(&mut self.waiting) {
             self.number = number;
-            self.take(&bytes);
+            self.take(&came);
         }
         self.number = now;
     }
@@ -322,12 +363,12 @@ impl Repairer {
                 Conflict::None { lanes, steps } => {
                     self.lanes = lanes;
                     self.state.apply(&event, steps);
-                    let beside = beside.map(|event| event.to_bytes());
-                    let event = (event.kind, event.to_bytes());
+                    let beside = beside.map(Event::into_message);
+                    let event = (event.kind, event.into_message());
                     // Nothing comes before the start of a run, nor after its end.
                     let (first, last) = match event {
-                        (Type::RunStarted, bytes) => (Some(bytes), beside),
-                        (_, bytes) => (beside, Some(bytes)),
+                        (Type::RunStarted, event) => (Some(event), beside),
+                        (_, event) => (beside, Some(event)),
                     };
                     return self.out.extend(first.into_iter().chain(last));
                 }
@@ -357,7 +398,7 @@ impl Repairer {
             }
         }
         self.tell(&MALFORMED, format!("put {} into a RAW event", event.kind.name()));
-        self.out.push(event.into_raw().to_bytes());
+        self.out.push(event.into_raw().into_message());
     }
 
     /// An event that cannot be there; what it says besides is kept.
@@ -367,7 +408,7 @@ impl Repairer {
             return self.tell(rule, format!("removed {name}, which cannot be there"));
         }
         self.tell(rule, format!("put {name} into a RAW event, as it cannot be there"));
-        self.out.push(event.into_raw().to_bytes());
+        self.out.push(event.into_raw().into_message());
     }
 }
 

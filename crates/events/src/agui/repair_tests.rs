@@ -7,10 +7,10 @@ use crate::finding::{Finding, Severity};
 
 fn repaired(messages: &[Value]) -> (Vec<Value>, Vec<&'static str>) {
     let mut repairer = Repairer::default();
-    let mut out: Vec<Vec<u8>> =
-        messages.iter().flat_map(|event| repairer.message(event.to_string().as_bytes())).collect();
+    let mut out: Vec<Message> =
+        messages.iter().flat_map(|event| repairer.bytes(event.to_string().into())).collect();
     out.extend(repairer.finish());
-    let out = out.iter().map(|bytes| serde_json::from_slice(bytes).unwrap()).collect();
+    let out = out.iter().map(|event| event.value().clone()).collect();
     (out, repairer.changes().into_iter().map(|change| change.rule.code).collect())
 }
 
@@ -138,7 +138,7 @@ fn finished_with(outcome: &Value) -> Value {
 fn changes_of(messages: &[Value]) -> Vec<String> {
     let mut repairer = Repairer::default();
     for message in messages {
-        repairer.message(message.to_string().as_bytes());
+        repairer.bytes(message.to_string().into());
     }
     repairer.finish();
     repairer.changes().into_iter().map(|change| change.what).collect()
@@ -146,9 +146,10 @@ fn changes_of(messages: &[Value]) -> Vec<String> {
 
 fn repaired_bytes(messages: &[&[u8]]) -> Vec<Value> {
     let mut repairer = Repairer::default();
-    let mut out: Vec<_> = messages.iter().flat_map(|bytes| repairer.message(bytes)).collect();
+    let mut out: Vec<_> =
+        messages.iter().flat_map(|bytes| repairer.bytes(Bytes::copy_from_slice(bytes))).collect();
     out.extend(repairer.finish());
-    out.iter().map(|bytes| serde_json::from_slice(bytes).unwrap()).collect()
+    out.iter().map(|event| serde_json::from_slice(event.bytes()).unwrap()).collect()
 }
 
 #[test]
@@ -372,7 +373,7 @@ fn what_comes_before_a_run_waits_for_it() {
     assert_eq!((&events[0]["threadId"], &events[0]["runId"]), (&json!("t"), &json!("r")));
     let many = vec![json!({"type": "CUSTOM", "name": "a.b", "value": 1}); 1_001];
     let mut repairer = Repairer::default();
-    let out = many.iter().map(|event| repairer.message(event.to_string().as_bytes()).len());
+    let out = many.iter().map(|event| repairer.bytes(event.to_string().into()).len());
     assert_eq!(out.collect::<Vec<_>>().split_last(), Some((&1_002, &[0; 1_000][..])));
 }
 

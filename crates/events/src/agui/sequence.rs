@@ -17,10 +17,10 @@ use crate::check::shape::{quote, text};
 use crate::finding::{Finding, Rule, Severity};
 use crate::json::View;
 
-pub(crate) mod more;
+pub(crate) mod lints;
 mod run;
 
-use more::More;
+use lints::Lints;
 use run::Run;
 pub(super) use run::owned_by;
 
@@ -105,7 +105,7 @@ pub struct Sequence {
     /// Open runs; the last one is the one events belong to.
     open: Vec<Run>,
     ended: Option<Ended>,
-    /// Whether what comes outside a run was told, or is explained by what was: until the next start nothing more is.
+    /// Whether events outside a run have their finding already. It is given once; the next run that starts clears this.
     told: bool,
     /// Whether no two runs may be open at once, of whatever threads.
     single: bool,
@@ -113,7 +113,7 @@ pub struct Sequence {
     dropped: bool,
     /// How many messages got lost: each excuses one finding.
     lost: usize,
-    more: More,
+    lints: Lints,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +125,7 @@ enum Ended {
 impl Sequence {
     /// For what one client reads from one agent. What the verifier lets pass is not judged: a client has its reducer.
     pub fn single() -> Self {
-        Self { single: true, more: More::off(), ..Self::default() }
+        Self { single: true, lints: Lints::off(), ..Self::default() }
     }
 
     /// [`Sequence::single`] from here on.
@@ -136,7 +136,7 @@ impl Sequence {
     /// A message got lost: what it may have told is not missed later.
     pub(crate) fn lose(&mut self) {
         self.lost += 1;
-        self.more.lose();
+        self.lints.lose();
         self.open.iter_mut().for_each(Run::overlook);
     }
 
@@ -160,7 +160,7 @@ impl Sequence {
                 each(step);
             }
         };
-        self.more.event(event);
+        self.lints.event(event);
         let admitted = match kind {
             Type::RunStarted => self.start(event, findings),
             Type::RunError => self.fail(findings),
@@ -171,7 +171,7 @@ impl Sequence {
         }
         let at = self.place(kind, event);
         if let Some(run) = self.open.get_mut(at) {
-            run.event(kind, event, &mut self.more, findings, &mut each);
+            run.event(kind, event, &mut self.lints, findings, &mut each);
         } else if let Some(step) = Step::new(kind, event) {
             // A run that failed before it began.
             each(&step, findings);
@@ -201,7 +201,7 @@ impl Sequence {
         open.skip(std::mem::take(&mut self.lost))
             .map(|run| TRUNCATED.at("", format!("the run {} has no end", quote(&run.id))))
             .chain(never.then(|| FIRST.at("", "no run was started")))
-            .chain(self.more.finish())
+            .chain(self.lints.finish())
             .collect()
     }
 

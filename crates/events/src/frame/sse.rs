@@ -87,7 +87,7 @@ pub struct Parser {
 }
 
 /// What the bytes so far told: that the message is complete, or that it was dropped.
-type Told = (Place, Result<(), Error>);
+type CutMessage = (Place, Result<(), Error>);
 
 impl Parser {
     /// A parser that holds at most `limit` bytes of one message.
@@ -174,7 +174,7 @@ impl Parser {
         self.line.len() + self.message.data.len() + of(&self.message.id) + of(&self.message.event)
     }
 
-    fn advance(&mut self, bytes: &mut &[u8]) -> Option<Told> {
+    fn advance(&mut self, bytes: &mut &[u8]) -> Option<CutMessage> {
         self.renew();
         if let Some(told) = self.whole(bytes) {
             return Some(told);
@@ -206,7 +206,7 @@ impl Parser {
     }
 
     /// A message of one `data` line that lies whole in the bytes and needs no closer look: almost every one.
-    fn whole(&mut self, bytes: &mut &[u8]) -> Option<Told> {
+    fn whole(&mut self, bytes: &mut &[u8]) -> Option<CutMessage> {
         let message = &mut self.message;
         let between = self.line.is_empty() && self.data.is_none() && message.id.is_none();
         if !between || message.event.is_some() || self.dropping || self.after_cr {
@@ -229,7 +229,7 @@ impl Parser {
         Some((place, Ok(())))
     }
 
-    fn close(&mut self) -> Option<Told> {
+    fn close(&mut self) -> Option<CutMessage> {
         self.renew();
         let last = if self.line.is_empty() { None } else { self.end_line(&[]) };
         last.or_else(|| self.dispatch())
@@ -250,7 +250,7 @@ impl Parser {
     }
 
     /// Takes a part of a line that does not end it.
-    fn keep(&mut self, piece: &[u8]) -> Option<Told> {
+    fn keep(&mut self, piece: &[u8]) -> Option<CutMessage> {
         let told = self.make_room(piece);
         if self.matters(piece) {
             self.line.extend_from_slice(piece);
@@ -261,7 +261,7 @@ impl Parser {
     }
 
     /// Takes the rest of a line. A line that lies whole in it is read where it lies.
-    fn end_line(&mut self, piece: &[u8]) -> Option<Told> {
+    fn end_line(&mut self, piece: &[u8]) -> Option<CutMessage> {
         let told = self.make_room(piece);
         let matters = self.matters(piece);
         let mut held = std::mem::take(&mut self.line);
@@ -298,14 +298,14 @@ impl Parser {
     }
 
     /// Drops the message if it would be over the limit with `piece`.
-    fn make_room(&mut self, piece: &[u8]) -> Option<Told> {
+    fn make_room(&mut self, piece: &[u8]) -> Option<CutMessage> {
         if self.matters(piece) && self.held() + piece.len() > self.limit {
             return Some(self.drop_message());
         }
         None
     }
 
-    fn drop_message(&mut self) -> Told {
+    fn drop_message(&mut self) -> CutMessage {
         let place = self.data.unwrap_or(self.begins);
         self.clear();
         self.dropping = true;
@@ -313,7 +313,7 @@ impl Parser {
         (place, Err(Error::TooLarge { limit: self.limit }))
     }
 
-    fn field(&mut self, line: &[u8]) -> Option<Told> {
+    fn field(&mut self, line: &[u8]) -> Option<CutMessage> {
         let (name, value) = match memchr(b':', line).and_then(|colon| line.split_at_checked(colon))
         {
             Some((name, value)) => (name, value.get(1..).unwrap_or_default()),
@@ -361,7 +361,7 @@ impl Parser {
     }
 
     /// A blank line came: the message, if it has data, is complete.
-    fn dispatch(&mut self) -> Option<Told> {
+    fn dispatch(&mut self) -> Option<CutMessage> {
         self.dropping = false;
         if self.message.id.is_some() {
             self.last_id.clone_from(&self.message.id);
@@ -397,19 +397,40 @@ pub struct Outgoing<'a> {
 pub fn write(out: &mut Vec<u8>, message: &Outgoing<'_>) {
     for (name, value) in [("id", message.id), ("event", message.event)] {
         if let Some(value) = value {
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(b": ");
-            out.extend(value.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r' | 0)));
-            out.push(b'\n');
+            write_field(out, name, value);
         }
     }
     write_lines(out, b"data: ", message.data);
     out.push(b'\n');
 }
 
+/// Writes an id without data: a client takes it as the id to resume from, and hears nothing.
+///
+/// ```
+/// use banister_events::frame::sse::{Parser, write_id};
+/// let mut out = Vec::new();
+/// write_id(&mut out, "7");
+/// let mut parser = Parser::new(100);
+/// parser.push(&out)?;
+/// assert!(parser.next().is_none());
+/// assert_eq!(parser.last_id(), Some("7"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_id(out: &mut Vec<u8>, id: &str) {
+    write_field(out, "id", id);
+    out.push(b'\n');
+}
+
 /// Writes a comment, which keeps a quiet connection open.
 pub fn comment(out: &mut Vec<u8>, text: &str) {
     write_lines(out, b": ", text);
+    out.push(b'\n');
+}
+
+fn write_field(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend(value.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r' | 0)));
     out.push(b'\n');
 }
 

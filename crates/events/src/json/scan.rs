@@ -19,6 +19,7 @@ pub(super) fn text(bytes: &[u8]) -> Result<&str, Error> {
 
 /// Reads one document; its nodes replace what was there.
 pub(super) fn scan(text: &str, nodes: &mut Vec<Node>) -> Result<Noticed, Error> {
+    super::PARSED.set(super::PARSED.get() + 1);
     nodes.clear();
     let bytes = text.as_bytes();
     // Offsets are kept in 32 bits.

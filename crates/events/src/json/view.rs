@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::{Node, Tag, Tape};
 
@@ -171,9 +171,54 @@ impl<'a> View<'a> {
         self.items().nth(step.parse().ok()?)
     }
 
-    /// The value, copied.
+    /// What stands at a path such as `/content/0/style`, which has no escapes.
+    pub(crate) fn at(self, path: &str) -> Option<View<'a>> {
+        path.split('/').skip(1).try_fold(self, View::step)
+    }
+
+    /// The string at a path without escapes, if it is one.
+    pub(crate) fn text(self, path: &str) -> Option<Cow<'a, str>> {
+        self.at(path)?.as_str()
+    }
+
+    /// The string at a path without escapes, copied.
+    pub(crate) fn owned(self, path: &str) -> Option<String> {
+        self.text(path).map(Cow::into_owned)
+    }
+
+    /// The value, copied out of the document. The bytes are not parsed again.
     pub fn to_value(self) -> Value {
-        serde_json::from_str(self.raw()).unwrap_or_default()
+        let node = self.node();
+        match node.tag {
+            Tag::Null => Value::Null,
+            Tag::False => Value::Bool(false),
+            Tag::True => Value::Bool(true),
+            Tag::Integer | Tag::Float => self.number().map_or(Value::Null, Value::Number),
+            Tag::Plain | Tag::Escaped | Tag::Shadowed => {
+                Value::String(self.as_str().unwrap_or_default().into_owned())
+            }
+            Tag::Array => Value::Array(self.items().map(View::to_value).collect()),
+            Tag::Object => {
+                // A name that stands twice keeps its first place and its last value.
+                let field = |(name, value): (View<'_>, View<'_>)| {
+                    (name.as_str().unwrap_or_default().into_owned(), value.to_value())
+                };
+                Value::Object(self.entries().map(field).collect())
+            }
+        }
+    }
+
+    fn number(self) -> Option<Number> {
+        let raw = self.raw();
+        if self.is_integer() && raw != "-0" {
+            if let Ok(number) = raw.parse::<u64>() {
+                return Some(number.into());
+            }
+            if let Ok(number) = raw.parse::<i64>() {
+                return Some(number.into());
+            }
+        }
+        raw.parse().ok()
     }
 }
 

@@ -181,7 +181,7 @@ impl Report {
 }
 
 /// The name in the table of a message that was written.
-pub(super) fn name(event: &Value) -> &str {
+pub(crate) fn name(event: &Value) -> &str {
     short(event.get("type").and_then(Value::as_str).unwrap_or("response"))
 }
 

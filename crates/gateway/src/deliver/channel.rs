@@ -1,116 +1,133 @@
-//! One session on its way to those who watch: its projection, and the writer of what they are told.
+//! One session on its way to those who watch: its projection, its turns, and the writer of a protocol.
 //!
-//! What a channel knows follows from the records it has seen, so it can be thrown away at any time and made again.
+//! The state of a channel follows from the records it has seen, so it can be thrown away at any time and made again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use banister_events::activity::Activity;
+use banister_events::activity::{Activity, OpenTurn, Turns};
 use banister_events::event::Protocol;
-use banister_events::{aaep, aep};
+use banister_events::{Message, Writer, WrittenEvent, aaep};
 use banister_journal::Record;
 use serde_json::Value;
 
 use super::blocking;
-use super::saved::Saved;
+use super::saved::SavedChannels;
 use crate::Error;
 use crate::project::Projection;
 
 /// How many sessions are kept at hand by each that follows all of them.
 const CHANNELS: usize = 1_024;
 
-/// In which protocol, and in which language, something is told.
+/// What a channel makes of records.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Voice {
-    pub(crate) protocol: Protocol,
-    pub(crate) language: String,
+pub(crate) enum Rendering {
+    /// Activities only: whoever takes them has a writer of its own.
+    Activities,
+    /// Events of a protocol, with sentences in a language.
+    Events {
+        /// AAEP or AEP.
+        protocol: Protocol,
+        /// The tag of the language.
+        language: String,
+    },
+}
+
+impl Rendering {
+    /// Whether a turn that began without a request counts as one. AEP has no event that such a turn begins with.
+    fn has_unrequested_turns(&self) -> bool {
+        !matches!(self, Self::Events { protocol: Protocol::Aep, .. })
+    }
 }
 
 /// What a record became.
-#[derive(Debug)]
-pub(crate) struct Told {
+#[derive(Debug, Default)]
+pub(crate) struct Projected {
     pub(crate) activities: Vec<Activity>,
+    /// The events, where the rendering has them.
     pub(crate) events: Vec<Value>,
+    /// Where the turn begins that began with this record.
+    pub(crate) turn_start: Option<TurnStart>,
+}
+
+/// Where in a record a turn begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TurnStart {
+    /// The number of its first activity.
+    pub(crate) activity: usize,
+    /// The number of its first event.
+    pub(crate) event: usize,
 }
 
 /// One session.
 #[derive(Debug, Clone)]
 pub(crate) struct Channel {
     projection: Projection,
-    writer: Writer,
-    /// The record with which the turn began that is open.
-    began: Option<u64>,
-}
-
-#[derive(Debug, Clone)]
-enum Writer {
-    Aaep(Box<aaep::write::Writer>),
-    Aep(Box<aep::write::Writer>),
-}
-
-impl Writer {
-    fn write(&mut self, activity: &Activity) -> Vec<Value> {
-        match self {
-            Self::Aaep(writer) => writer.write(activity),
-            Self::Aep(writer) => writer.write(activity),
-        }
-    }
-
-    fn turn_open(&self) -> bool {
-        match self {
-            Self::Aaep(writer) => writer.is_open(),
-            Self::Aep(writer) => writer.is_open(),
-        }
-    }
+    turns: Turns,
+    /// None where activities are wanted.
+    writer: Option<Writer>,
+    /// Whether a turn that began without a request counts.
+    unrequested: bool,
 }
 
 impl Channel {
     /// A channel that has seen nothing yet.
-    pub(crate) fn new(projection: Projection, voice: &Voice) -> Self {
-        let writer = match voice.protocol {
-            Protocol::Aep => Writer::Aep(Box::default()),
-            Protocol::Aaep | Protocol::Agui => {
-                Writer::Aaep(Box::new(aaep::write::Writer::new(&voice.language)))
+    pub(crate) fn new(projection: Projection, rendering: &Rendering) -> Self {
+        let unrequested = rendering.has_unrequested_turns();
+        let writer = match rendering {
+            Rendering::Activities => None,
+            Rendering::Events { protocol, language } => {
+                let voice = aaep::voice::Voice::live(language);
+                // A thread of AG-UI has a writer of its own: nobody follows all sessions in it.
+                let protocol = if *protocol == Protocol::Agui { Protocol::Aaep } else { *protocol };
+                Some(Writer::for_protocol(protocol, voice, ""))
             }
         };
-        Self { projection, writer, began: None }
+        Self { projection, turns: Turns::default(), writer, unrequested }
     }
 
     /// What the session's next record becomes.
-    pub(crate) fn next(&mut self, record: &Record) -> Told {
-        let activities = self.projection.next(record);
-        let events: Vec<Value> =
-            activities.iter().flat_map(|activity| self.writer.write(activity)).collect();
-        if !self.writer.turn_open() {
-            self.began = None;
-        } else if self.began.is_none() || events.iter().any(is_start) {
-            self.began = Some(record.seq);
+    pub(crate) fn next(&mut self, record: &Record, parsed: Option<&Message>) -> Projected {
+        let activities = self.projection.next_parsed(record, parsed);
+        let mut projected = Projected { activities, ..Projected::default() };
+        for (number, activity) in projected.activities.iter().enumerate() {
+            let began = self.turns.add(activity) && self.open_turn().is_some();
+            let written = self.writer.as_mut().map(|writer| writer.write(activity));
+            let written = written.into_iter().flatten();
+            let mut events: Vec<Value> = written.map(WrittenEvent::into_value).collect();
+            if began {
+                // Events that end the turn before this one come first.
+                let first = events.iter().position(is_end).map_or(0, |end| end + 1);
+                let event = projected.events.len() + first;
+                projected.turn_start = Some(TurnStart { activity: number, event });
+            }
+            projected.events.append(&mut events);
         }
-        Told { activities, events }
+        projected
     }
 
-    /// The record with which the turn began that is open.
-    pub(crate) fn began(&self) -> Option<u64> {
-        self.began
+    /// The turn that is open.
+    pub(crate) fn open_turn(&self) -> Option<OpenTurn> {
+        self.turns.open().filter(|turn| turn.requested || self.unrequested)
     }
 }
 
-/// Whether a turn begins with it.
-pub(crate) fn is_start(event: &Value) -> bool {
+/// Whether an AAEP event is the end of a turn. AEP does not end a turn where the next one begins.
+fn is_end(event: &Value) -> bool {
     let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
-    matches!(kind, "aaep:agent.session.started" | "prompt.submitted" | "agent.start")
+    aaep::event::Type::parse(kind).is_some_and(aaep::event::Type::is_terminal)
 }
 
 /// The sessions that somebody follows. Those that were silent for long are let go.
 #[derive(Debug)]
 pub(crate) struct Channels {
-    saved: Arc<Saved>,
-    open: HashMap<String, Open>,
+    saved: Arc<SavedChannels>,
+    open: HashMap<String, OpenChannel>,
     taken: u64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenChannel {
     channel: Channel,
     seq: u64,
     /// When it was last needed.
@@ -118,27 +135,36 @@ struct Open {
 }
 
 impl Channels {
-    pub(crate) fn new(saved: Arc<Saved>) -> Self {
+    pub(crate) fn new(saved: Arc<SavedChannels>) -> Self {
         Self { saved, open: HashMap::new(), taken: 0 }
     }
 
     /// What a record becomes. The records of a session come in their order; where it begins in the middle, what was
     /// before is read first.
-    pub(crate) async fn next(&mut self, record: &Record) -> Result<Told, Error> {
+    pub(crate) async fn next(&mut self, record: &Record) -> Result<Projected, Error> {
+        self.next_parsed(record, None).await
+    }
+
+    /// The same, with the message that the record holds, where it is at hand.
+    pub(crate) async fn next_parsed(
+        &mut self,
+        record: &Record,
+        parsed: Option<&Message>,
+    ) -> Result<Projected, Error> {
         self.taken += 1;
         let before = record.seq.saturating_sub(1);
         if self.open.get(&record.session).is_none_or(|open| open.seq != before) {
             self.make_room();
             let channel = self.channel(&record.session, before).await?;
-            self.open.insert(record.session.clone(), Open { channel, seq: before, used: 0 });
+            self.open.insert(record.session.clone(), OpenChannel { channel, seq: before, used: 0 });
         }
         let Some(open) = self.open.get_mut(&record.session) else {
-            return Ok(Told { activities: Vec::new(), events: Vec::new() });
+            return Ok(Projected::default());
         };
         (open.seq, open.used) = (record.seq, self.taken);
-        let told = open.channel.next(record);
+        let projected = open.channel.next(record, parsed);
         self.saved.offer(&record.session, record.seq, &open.channel);
-        Ok(told)
+        Ok(projected)
     }
 
     async fn channel(&self, session: &str, seq: u64) -> Result<Channel, Error> {

@@ -1,4 +1,4 @@
-//! The live end, told once for all who want to hear the same: equal terms share one projection.
+//! The live end, written once for all followers on equal terms: they share one projection.
 //!
 //! A feed is one task that projects each record, writes it and puts it into bytes, for as long as somebody follows. Its
 //! followers take the same bytes, at their own pace. Whoever falls behind what is at hand reads the journal by itself
@@ -16,9 +16,9 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::Cursor;
-use super::channel::{Channels, Told, Voice};
-use super::saved::Saved;
+use super::EventCursor;
+use super::channel::{Channels, Projected, Rendering};
+use super::saved::SavedChannels;
 use crate::{Error, Gateway};
 
 /// What all feeds together keep at hand, in bytes; little in tests, so that somebody falls behind.
@@ -34,34 +34,25 @@ const GATHERED: (Duration, Duration) = (Duration::from_micros(20), Duration::fro
 /// What an activity takes in memory beyond what it says, about.
 const ACTIVITY_BYTES: usize = 512;
 
-/// What a feed tells.
+/// Which followers a feed is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
-    pub(crate) voice: Voice,
+pub(crate) struct FeedKey {
+    /// Activities, for those who shape them, or server-sent events.
+    pub(crate) rendering: Rendering,
     /// Only this session.
     pub(crate) session: Option<String>,
-    pub(crate) form: Form,
 }
 
-/// What a feed hands out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Form {
-    /// Server-sent events.
-    Frames,
-    /// Activities, for those who shape them.
-    Activities,
-}
-
-/// The feeds that somebody follows, and the saved writers of every voice.
+/// The feeds that somebody follows, and the saved channels of every rendering.
 #[derive(Debug, Default)]
-pub(crate) struct Feeds {
-    feeds: Mutex<HashMap<Key, Weak<Feed>>>,
-    saved: Mutex<HashMap<Voice, Arc<Saved>>>,
+pub(crate) struct LiveFeeds {
+    feeds: Mutex<HashMap<FeedKey, Weak<LiveFeed>>>,
+    saved: Mutex<HashMap<Rendering, Arc<SavedChannels>>>,
 }
 
 /// The live end for one kind of followers.
 #[derive(Debug)]
-pub(crate) struct Feed {
+pub(crate) struct LiveFeed {
     ring: Mutex<Ring>,
     bell: watch::Sender<u64>,
     /// Ends the task when the last follower is gone.
@@ -70,33 +61,33 @@ pub(crate) struct Feed {
 
 #[derive(Debug)]
 struct Ring {
-    blocks: VecDeque<Arc<Block>>,
+    blocks: VecDeque<Arc<FeedBlock>>,
     bytes: usize,
-    /// Everything up to here was told.
+    /// Everything up to here was handed out.
     head: u64,
     failed: bool,
 }
 
 /// What some records that follow one another became.
 #[derive(Debug, Default)]
-pub(crate) struct Block {
+pub(crate) struct FeedBlock {
     /// The position before the first of them.
     after: u64,
     /// The position of the last of them.
     pub(crate) upto: u64,
     bytes: Bytes,
     /// Where in the bytes each event begins.
-    frames: Vec<(Cursor, usize)>,
+    frames: Vec<(EventCursor, usize)>,
     /// Position of the record → its activities, where that is what is handed out.
-    pub(crate) told: Vec<(u64, Vec<Activity>)>,
+    pub(crate) activities: Vec<(u64, Vec<Activity>)>,
     size: usize,
 }
 
 /// What a follower finds.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum FeedNext {
     /// This comes next.
-    Blocks(Vec<Arc<Block>>),
+    Blocks(Vec<Arc<FeedBlock>>),
     /// Nothing yet.
     Wait,
     /// What comes next is not at hand any more.
@@ -105,10 +96,10 @@ pub(crate) enum Next {
     Failed,
 }
 
-impl Block {
+impl FeedBlock {
     /// The frames after a cursor.
-    pub(crate) fn after(&self, seen: Cursor) -> Bytes {
-        if Cursor::whole(self.after) >= seen {
+    pub(crate) fn after(&self, seen: EventCursor) -> Bytes {
+        if EventCursor::whole(self.after) >= seen {
             return self.bytes.clone();
         }
         let first = self.frames.partition_point(|(cursor, _)| *cursor <= seen);
@@ -117,37 +108,37 @@ impl Block {
     }
 }
 
-impl Feed {
+impl LiveFeed {
     /// What comes after a cursor.
-    pub(crate) fn next(&self, seen: Cursor) -> Next {
+    pub(crate) fn next(&self, seen: EventCursor) -> FeedNext {
         let ring = self.ring();
         if ring.failed {
-            return Next::Failed;
+            return FeedNext::Failed;
         }
         let from = seen.before_unseen();
         if from >= ring.head {
-            return Next::Wait;
+            return FeedNext::Wait;
         }
         let first = ring.blocks.partition_point(|block| block.upto <= from);
         match ring.blocks.get(first) {
             Some(block) if block.after <= from => {
-                Next::Blocks(ring.blocks.iter().skip(first).take(TAKEN).cloned().collect())
+                FeedNext::Blocks(ring.blocks.iter().skip(first).take(TAKEN).cloned().collect())
             }
-            _ => Next::Behind,
+            _ => FeedNext::Behind,
         }
     }
 
-    /// Everything up to here was told.
+    /// Everything up to here was handed out.
     pub(crate) fn head(&self) -> u64 {
         self.ring().head
     }
 
-    /// A bell that rings when something was told.
+    /// A bell that rings when something was handed out.
     pub(crate) fn bell(&self) -> watch::Receiver<u64> {
         self.bell.subscribe()
     }
 
-    fn push(&self, block: Block, most: usize) {
+    fn push(&self, block: FeedBlock, most: usize) {
         let head = block.upto;
         {
             let mut ring = self.ring();
@@ -174,7 +165,7 @@ impl Feed {
 
 impl Gateway {
     /// The feed of those who want to hear the same; it is begun where there is none.
-    pub(crate) fn feed(self: &Arc<Self>, key: &Key) -> Arc<Feed> {
+    pub(crate) fn feed(self: &Arc<Self>, key: &FeedKey) -> Arc<LiveFeed> {
         let mut feeds = self.feeds.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = feeds.get(key).and_then(Weak::upgrade)
             && !feed.ring().failed
@@ -186,15 +177,15 @@ impl Gateway {
         let bell = self.hub.bell();
         let head = *bell.borrow();
         let ring = Ring { blocks: VecDeque::new(), bytes: 0, head, failed: false };
-        let feed = Arc::new(Feed {
+        let feed = Arc::new(LiveFeed {
             ring: Mutex::new(ring),
             bell: watch::Sender::new(head),
             _ends: ends.clone().drop_guard(),
         });
         feeds.insert(key.clone(), Arc::downgrade(&feed));
-        let task = Task {
+        let task = FeedTask {
             gateway: Arc::clone(self),
-            channels: Channels::new(self.saved(&key.voice)),
+            channels: Channels::new(self.saved(&key.rendering)),
             key: key.clone(),
             position: head,
             feed: Arc::downgrade(&feed),
@@ -208,32 +199,33 @@ impl Gateway {
         feed
     }
 
-    /// The saved writers of a voice.
-    pub(crate) fn saved(&self, voice: &Voice) -> Arc<Saved> {
+    /// The saved channels of a rendering.
+    pub(crate) fn saved(&self, rendering: &Rendering) -> Arc<SavedChannels> {
         let mut all = self.feeds.saved.lock().unwrap_or_else(PoisonError::into_inner);
-        let saved = all.entry(voice.clone()).or_insert_with(|| {
-            Arc::new(Saved::new(self.journal.clone(), Arc::clone(&self.agents), voice.clone()))
+        let saved = all.entry(rendering.clone()).or_insert_with(|| {
+            let (journal, agents) = (self.journal.clone(), Arc::clone(&self.agents));
+            Arc::new(SavedChannels::new(journal, agents, rendering.clone()))
         });
         Arc::clone(saved)
     }
 }
 
-struct Task {
+struct FeedTask {
     gateway: Arc<Gateway>,
     channels: Channels,
-    key: Key,
-    /// Everything up to here was told.
+    key: FeedKey,
+    /// Everything up to here was handed out.
     position: u64,
-    feed: Weak<Feed>,
+    feed: Weak<LiveFeed>,
 }
 
-impl Task {
+impl FeedTask {
     async fn run(mut self, mut bell: watch::Receiver<u64>) {
         loop {
             let published = *bell.borrow_and_update();
             while self.position < published {
-                if let Err(error) = self.tell(published).await {
-                    tracing::error!(%error, "The live end could not be told.");
+                if let Err(error) = self.hand_out_until(published).await {
+                    tracing::error!(%error, "The live end could not be handed out.");
                     if let Some(feed) = self.feed.upgrade() {
                         feed.fail();
                     }
@@ -257,27 +249,30 @@ impl Task {
         each.saturating_mul(u32::try_from(followers).unwrap_or(u32::MAX)).min(most)
     }
 
-    async fn tell(&mut self, published: u64) -> Result<(), Error> {
+    async fn hand_out_until(&mut self, published: u64) -> Result<(), Error> {
         let mut batch = self.gateway.after(self.position).await?;
         batch.retain(|record| record.position <= published);
-        let mut made = Making::new(self.position);
+        let mut made = BlockBuilder::new(self.position);
         let only = self.key.session.as_deref();
         for record in &batch {
             made.block.upto = record.position;
             if only.is_some_and(|only| only != record.session) {
                 continue;
             }
-            let told = self.channels.next(record).await?;
-            match self.key.form {
-                Form::Frames => {
-                    let (epoch, protocol) = (self.gateway.journal.epoch(), self.key.voice.protocol);
-                    made.frames(epoch, protocol, record.position, &told.events);
+            let parsed = self.gateway.hub.message(record.position);
+            let projected = self.channels.next_parsed(record, parsed.as_ref()).await?;
+            match &self.key.rendering {
+                Rendering::Events { protocol, .. } => {
+                    let epoch = self.gateway.journal.epoch();
+                    made.frames(epoch, *protocol, record.position, &projected.events);
                 }
-                Form::Activities => made.activities(record.position, record.body.len(), told),
+                Rendering::Activities => {
+                    made.activities(record.position, record.body.len(), projected);
+                }
             }
             if made.is_large() {
                 self.position = record.position;
-                self.hand_out(std::mem::replace(&mut made, Making::new(record.position)));
+                self.hand_out(std::mem::replace(&mut made, BlockBuilder::new(record.position)));
             }
         }
         // Positions that retention has removed are passed over.
@@ -287,7 +282,7 @@ impl Task {
         Ok(())
     }
 
-    fn hand_out(&self, made: Making) {
+    fn hand_out(&self, made: BlockBuilder) {
         let block = made.done();
         if block.upto > block.after
             && let Some(feed) = self.feed.upgrade()
@@ -297,7 +292,7 @@ impl Task {
     }
 }
 
-impl Feeds {
+impl LiveFeeds {
     /// How many there are, about.
     fn count(&self) -> usize {
         self.feeds.lock().unwrap_or_else(PoisonError::into_inner).len()
@@ -306,38 +301,38 @@ impl Feeds {
 
 /// A block on its way.
 #[derive(Default)]
-pub(super) struct Making {
-    block: Block,
+pub(super) struct BlockBuilder {
+    block: FeedBlock,
     bytes: Vec<u8>,
 }
 
-impl Making {
+impl BlockBuilder {
     pub(super) fn new(after: u64) -> Self {
-        Self { block: Block { after, upto: after, ..Block::default() }, bytes: Vec::new() }
+        Self { block: FeedBlock { after, upto: after, ..FeedBlock::default() }, bytes: Vec::new() }
     }
 
     pub(super) fn frames(&mut self, epoch: &str, protocol: Protocol, at: u64, events: &[Value]) {
         for (n, event) in (0..).zip(events) {
-            let cursor = Cursor { position: at, n };
+            let cursor = EventCursor { position: at, n };
             self.block.frames.push((cursor, self.bytes.len()));
             frame(&mut self.bytes, epoch, protocol, cursor, event);
         }
     }
 
-    fn activities(&mut self, position: u64, bytes: usize, told: Told) {
-        self.block.size += bytes + ACTIVITY_BYTES * told.activities.len();
-        self.block.told.push((position, told.activities));
+    fn activities(&mut self, position: u64, bytes: usize, projected: Projected) {
+        self.block.size += bytes + ACTIVITY_BYTES * projected.activities.len();
+        self.block.activities.push((position, projected.activities));
     }
 
     fn is_large(&self) -> bool {
         self.bytes.len() + self.block.size >= BLOCK_BYTES
     }
 
-    fn done(mut self) -> Block {
+    fn done(mut self) -> FeedBlock {
         self.block.size +=
-            self.bytes.len() + self.block.frames.len() * size_of::<(Cursor, usize)>();
+            self.bytes.len() + self.block.frames.len() * size_of::<(EventCursor, usize)>();
         self.bytes.shrink_to_fit();
-        Block { bytes: Bytes::from(self.bytes), ..self.block }
+        FeedBlock { bytes: Bytes::from(self.bytes), ..self.block }
     }
 }
 
@@ -346,11 +341,20 @@ pub(super) fn frame(
     frames: &mut Vec<u8>,
     epoch: &str,
     protocol: Protocol,
-    cursor: Cursor,
+    cursor: EventCursor,
     event: &Value,
 ) {
-    let id = format!("{epoch}.{}.{}", cursor.position, cursor.n);
-    let name = (protocol == Protocol::Aaep).then_some("aaep.event");
     let data = event.to_string();
-    sse::write(frames, &sse::Outgoing { id: Some(&id), event: name, data: &data });
+    if protocol == Protocol::Aaep {
+        aaep_frame(frames, event, &data);
+    } else {
+        let id = cursor.written(epoch);
+        sse::write(frames, &sse::Outgoing { id: Some(&id), event: None, data: &data });
+    }
+}
+
+/// Writes one AAEP event as it stands on the wire. The frame's id is the event's own.
+pub(crate) fn aaep_frame(frames: &mut Vec<u8>, event: &Value, data: &str) {
+    let id = event.get("event_id").and_then(Value::as_str);
+    sse::write(frames, &sse::Outgoing { id, event: Some("aaep.event"), data });
 }

@@ -1,6 +1,6 @@
-//! What is in the journal, told again: everything after a place, or some stretches of sessions.
+//! Records read from the journal again: everything after a cursor, or some stretches of sessions.
 //!
-//! Always in the journal's order, so that a cursor says exactly what was told before it.
+//! Always in the journal's order, so that everything before a cursor was sent before it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,15 +9,15 @@ use std::sync::Arc;
 use banister_journal::Record;
 
 use super::saved::Stretch;
-use super::{BATCH, Cursor};
+use super::{BATCH, EventCursor};
 use crate::{Error, Gateway};
 
 /// How many records are at hand over all stretches.
 const AT_HAND: usize = 4_096;
 
-/// Everything after a place, of all sessions or of one.
+/// Everything after a cursor, of all sessions or of one.
 #[derive(Debug)]
-pub(crate) struct Rest {
+pub(crate) struct CatchUp {
     gateway: Arc<Gateway>,
     session: Option<String>,
     /// Everything up to here was read.
@@ -26,11 +26,10 @@ pub(crate) struct Rest {
     seq: Option<u64>,
 }
 
-impl Rest {
+impl CatchUp {
     /// Begins with the record that the cursor is in the middle of, else after it.
-    pub(crate) fn after(gateway: &Arc<Gateway>, session: Option<&str>, seen: Cursor) -> Self {
-        let position =
-            if seen.is_whole() { seen.position } else { seen.position.saturating_sub(1) };
+    pub(crate) fn after(gateway: &Arc<Gateway>, session: Option<&str>, seen: EventCursor) -> Self {
+        let position = seen.before_unseen();
         let session = session.map(str::to_owned);
         Self { gateway: Arc::clone(gateway), session, position, seq: None }
     }
@@ -72,15 +71,15 @@ impl Rest {
 #[derive(Debug)]
 pub(crate) struct Stretches {
     gateway: Arc<Gateway>,
-    sources: Vec<Source>,
-    /// The position of the next record of each source that has one.
+    readers: Vec<StretchReader>,
+    /// The position of the next record of each reader that has one.
     next: BinaryHeap<Reverse<(u64, usize)>>,
     /// How many records are read at once of each.
     batch: usize,
 }
 
 #[derive(Debug)]
-struct Source {
+struct StretchReader {
     stretch: Stretch,
     records: VecDeque<Arc<Record>>,
 }
@@ -91,14 +90,14 @@ impl Stretches {
         stretches: Vec<Stretch>,
     ) -> Result<Self, Error> {
         let batch = (AT_HAND / stretches.len().max(1)).clamp(1, BATCH);
-        let source = |stretch| Source { stretch, records: VecDeque::new() };
+        let reader = |stretch| StretchReader { stretch, records: VecDeque::new() };
         let mut all = Self {
             gateway: Arc::clone(gateway),
-            sources: stretches.into_iter().map(source).collect(),
+            readers: stretches.into_iter().map(reader).collect(),
             next: BinaryHeap::new(),
             batch,
         };
-        for index in 0..all.sources.len() {
+        for index in 0..all.readers.len() {
             all.fill(index).await?;
         }
         Ok(all)
@@ -107,21 +106,21 @@ impl Stretches {
     /// The next record.
     pub(crate) async fn next(&mut self) -> Result<Option<Arc<Record>>, Error> {
         let Some(Reverse((_, index))) = self.next.pop() else { return Ok(None) };
-        let record = self.sources.get_mut(index).and_then(|source| source.records.pop_front());
+        let record = self.readers.get_mut(index).and_then(|reader| reader.records.pop_front());
         self.fill(index).await?;
         Ok(record)
     }
 
     async fn fill(&mut self, index: usize) -> Result<(), Error> {
-        let Some(source) = self.sources.get_mut(index) else { return Ok(()) };
-        if source.records.is_empty() && source.stretch.from <= source.stretch.to {
-            let Stretch { session, from, to } = &mut source.stretch;
+        let Some(reader) = self.readers.get_mut(index) else { return Ok(()) };
+        if reader.records.is_empty() && reader.stretch.from <= reader.stretch.to {
+            let Stretch { session, from, to, .. } = &mut reader.stretch;
             let after = from.saturating_sub(1);
             let records = self.gateway.some_after(session, after, self.batch).await?;
-            source.records.extend(records.into_iter().filter(|record| record.seq <= *to));
-            *from = source.records.back().map_or(u64::MAX, |newest| newest.seq + 1);
+            reader.records.extend(records.into_iter().filter(|record| record.seq <= *to));
+            *from = reader.records.back().map_or(u64::MAX, |newest| newest.seq + 1);
         }
-        if let Some(record) = source.records.front() {
+        if let Some(record) = reader.records.front() {
             self.next.push(Reverse((record.position, index)));
         }
         Ok(())

@@ -1,19 +1,19 @@
-//! Saved writers: the cost of coming back is bounded, and so is the memory for it.
+//! Saved channels: the cost of coming back is bounded, and so is the memory for it.
 //!
 //! Of each session some of the states its channel went through are kept: one for every 1,000 records near its end, and
-//! the fewer the further back. To be again where one was costs at most 1,000 records of the session, or a quarter of what
-//! has to be told after that anyway. What is not kept is made from the session's own records; after a restart that is
-//! everything, once, and only of sessions that somebody wants to hear about.
+//! the fewer the further back. To make an earlier state again costs at most 1,000 records of the session, or a quarter of
+//! what is sent after that anyway. What is not kept is made from the session's own records; after a restart that is
+//! everything, once, and only of sessions that somebody follows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use banister_events::activity::{Ending, What};
+use banister_events::activity::OpenTurn;
 use banister_events::aep::mapping::Agents;
 use banister_journal::{Error, Journal};
 
 use super::BATCH;
-use super::channel::{Channel, Voice};
+use super::channel::{Channel, Rendering};
 use crate::project::Projection;
 
 /// How many records may lie between two states that are kept.
@@ -22,15 +22,15 @@ const EVERY: u64 = 1_000;
 const THINNED: u64 = 4;
 /// How many states are kept in all.
 const STATES: usize = 2_048;
-/// How many records at its end are looked at, to see that a session has come to rest.
+/// How many records at its end are looked at, to see that no turn of a session is open.
 const TAIL: usize = 2;
 
-/// The saved writers of one voice, and which turns are open.
+/// The saved channels of one rendering, and which turns are open.
 #[derive(Debug)]
-pub(crate) struct Saved {
+pub(crate) struct SavedChannels {
     journal: Journal,
     agents: Arc<Agents>,
-    pub(crate) voice: Voice,
+    rendering: Rendering,
     states: Mutex<States>,
     open: Mutex<OpenTurns>,
     /// Who looks for open turns: one at a time, without holding a thread.
@@ -39,13 +39,13 @@ pub(crate) struct Saved {
 
 #[derive(Debug, Default)]
 struct States {
-    of: HashMap<String, Session>,
+    of: HashMap<String, SessionStates>,
     count: usize,
     taken: u64,
 }
 
 #[derive(Debug, Default)]
-struct Session {
+struct SessionStates {
     /// Number of the record → the state after it.
     states: BTreeMap<u64, Channel>,
     /// When it was last needed.
@@ -55,29 +55,42 @@ struct Session {
 /// What is known about turns.
 #[derive(Debug, Default)]
 struct OpenTurns {
-    /// Session → the record that its open turn began with, and the newest one.
-    began: BTreeMap<String, (u64, u64)>,
+    /// Session → its open turn, up to the newest record.
+    open: BTreeMap<String, Stretch>,
     /// Everything up to here is known.
     position: u64,
 }
 
-/// Some records of a session: those from one number to another.
+/// Some records of a session, those from one number to another: a turn, as far as it has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) session: String,
     pub(crate) from: u64,
     pub(crate) to: u64,
+    /// The record that the turn before began with, where its last events come from the first record of this one.
+    pub(crate) follows: Option<u64>,
 }
 
-impl Saved {
-    pub(crate) fn new(journal: Journal, agents: Arc<Agents>, voice: Voice) -> Self {
+impl Stretch {
+    fn new(session: &str, turn: OpenTurn, to: u64) -> Self {
+        Self { session: session.to_owned(), from: turn.seq, to, follows: turn.follows }
+    }
+
+    /// The same with the turn before, where a writer has to see that one to give the same ids again.
+    pub(crate) fn with_turn_before(self) -> Self {
+        Self { from: self.follows.unwrap_or(self.from), follows: None, ..self }
+    }
+}
+
+impl SavedChannels {
+    pub(crate) fn new(journal: Journal, agents: Arc<Agents>, rendering: Rendering) -> Self {
         let (states, open) = (Mutex::default(), Mutex::default());
-        Self { journal, agents, voice, states, open, looking: tokio::sync::Mutex::default() }
+        Self { journal, agents, rendering, states, open, looking: tokio::sync::Mutex::default() }
     }
 
     /// A channel that has seen nothing yet.
     pub(crate) fn fresh(&self) -> Channel {
-        Channel::new(Projection::new(Arc::clone(&self.agents)), &self.voice)
+        Channel::new(Projection::new(Arc::clone(&self.agents)), &self.rendering)
     }
 
     /// Keeps a state if it is time to.
@@ -96,7 +109,7 @@ impl Saved {
             let Some(newest) = records.last() else { break };
             // Retention may have removed what comes next.
             for record in records.iter().filter(|record| record.seq <= seq) {
-                channel.next(record);
+                channel.next(record, None);
                 self.offer(session, record.seq, &channel);
             }
             at = newest.seq;
@@ -118,45 +131,37 @@ impl Saved {
                 seq = self.journal.seq_at(&head.session, end)?;
             }
             if self.is_at_rest(&head.session, seq)? {
-                open.began.remove(&head.session);
+                open.open.remove(&head.session);
                 continue;
             }
             let channel = self.at(&head.session, seq)?;
-            match channel.began() {
-                Some(began) => open.began.insert(head.session.clone(), (began, seq)),
-                None => open.began.remove(&head.session),
+            match channel.open_turn() {
+                Some(turn) => {
+                    open.open.insert(head.session.clone(), Stretch::new(&head.session, turn, seq))
+                }
+                None => open.open.remove(&head.session),
             };
             if seq > EVERY {
                 self.keep(&head.session, seq, channel);
             }
         }
         open.position = end;
-        let turn = |(session, (from, to)): (&String, &(u64, u64))| Stretch {
-            session: session.clone(),
-            from: *from,
-            to: *to,
-        };
-        let turns = open.began.iter().map(turn).collect();
-        Ok((end, turns))
+        Ok((end, open.open.values().cloned().collect()))
     }
 
     /// The turn of a session that was open after a record. Blocks on the disk.
     pub(crate) fn turn_at(&self, session: &str, seq: u64) -> Result<Option<Stretch>, Error> {
-        let began = self.at(session, seq)?.began();
-        Ok(began.map(|from| Stretch { session: session.to_owned(), from, to: seq }))
+        let turn = self.at(session, seq)?.open_turn();
+        Ok(turn.map(|turn| Stretch::new(session, turn, seq)))
     }
 
     /// Whether the last thing that happened was an end. Costs a few records, however long the session is.
     fn is_at_rest(&self, session: &str, seq: u64) -> Result<bool, Error> {
-        let mut channel = self.fresh();
+        let mut projection = Projection::new(Arc::clone(&self.agents));
         let mut at_rest = false;
         for record in self.journal.session(session, seq.saturating_sub(TAIL as u64), TAIL)? {
-            if let Some(last) = channel.next(&record).activities.last() {
-                at_rest = match &last.what {
-                    // What waits for answers is not over.
-                    What::TurnEnded { ending, .. } => !matches!(ending, Ending::Suspended { .. }),
-                    other => matches!(other, What::SessionEnded { .. }),
-                };
+            if let Some(last) = projection.next(&record).last() {
+                at_rest = last.what.ends_turn();
             }
         }
         Ok(at_rest)
@@ -197,7 +202,7 @@ impl Saved {
     }
 }
 
-impl Session {
+impl SessionStates {
     /// Lets states go whose neighbours are near enough to each other.
     fn thin(&mut self) {
         let Some(newest) = self.states.keys().next_back().copied() else { return };
@@ -235,4 +240,4 @@ impl States {
 
 #[cfg(test)]
 #[path = "saved_tests.rs"]
-mod tests;
+pub(super) mod tests;

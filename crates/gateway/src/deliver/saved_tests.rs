@@ -1,21 +1,23 @@
 use std::collections::BTreeSet;
 
 use banister_events::event::Protocol;
-use banister_journal::{Draft, Durability, Entry, Kind, Source};
+use banister_events::id;
+use banister_events::id::EventRef;
+use banister_journal::{Draft, Durability, Entry, Kind, Record, Source};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
 use crate::clock::Clock;
-use crate::deliver::{Cursor, Start, Terms};
+use crate::deliver::{EventCursor, FollowTerms, ResumeRequest, Start};
 use crate::{Gateway, Settings};
 
 /// Numbers that look random and are the same each time.
-struct Dice(u64);
+pub(in crate::deliver) struct Dice(pub(in crate::deliver) u64);
 
 impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
+    pub(in crate::deliver) fn roll(&mut self, below: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -23,17 +25,22 @@ impl Dice {
     }
 }
 
-fn house() -> (tempfile::TempDir, Arc<Gateway>) {
+pub(in crate::deliver) fn house() -> (tempfile::TempDir, Arc<Gateway>) {
     let dir = tempfile::tempdir().unwrap();
     let gateway = again(&dir);
     (dir, gateway)
 }
 
-fn again(dir: &tempfile::TempDir) -> Arc<Gateway> {
+pub(in crate::deliver) fn again(dir: &tempfile::TempDir) -> Arc<Gateway> {
     Gateway::open(Settings::new(dir.path().join("data")), Clock::default()).unwrap()
 }
 
-fn draft(session: &str, event: &Value) -> Draft {
+/// The id of a session.
+pub(in crate::deliver) fn name(number: u64) -> String {
+    id::derive("s_", &[&number.to_string()])
+}
+
+pub(in crate::deliver) fn draft(session: &str, event: &Value) -> Draft {
     Draft {
         session: session.to_owned(),
         time: "2026-11-15T09:00:00Z".parse().unwrap(),
@@ -54,7 +61,7 @@ fn draft(session: &str, event: &Value) -> Draft {
     }
 }
 
-fn event(session: &str, number: u64, kind: &str) -> Value {
+pub(in crate::deliver) fn event(session: &str, number: u64, kind: &str) -> Value {
     let mut event = json!({
         "aep_version": "0.1", "id": format!("evt_{session}_{number}"), "type": kind,
         "time": "2026-11-15T09:00:00.000Z", "agent": { "slug": "a" }, "session": { "id": session },
@@ -74,7 +81,12 @@ fn event(session: &str, number: u64, kind: &str) -> Value {
 }
 
 /// Sessions that go on at the same time, in turns that begin and mostly end. The last thing that happens is told.
-async fn play(gateway: &Gateway, dice: &mut Dice, sessions: u64, records: u64) {
+pub(in crate::deliver) async fn play(
+    gateway: &Gateway,
+    dice: &mut Dice,
+    sessions: u64,
+    records: u64,
+) {
     let kinds = [
         "prompt.submitted",
         "model.response",
@@ -86,23 +98,47 @@ async fn play(gateway: &Gateway, dice: &mut Dice, sessions: u64, records: u64) {
     ];
     let mut entries = Vec::new();
     for number in 0..records {
-        let session = format!("s{}", dice.roll(sessions));
+        let session = name(dice.roll(sessions));
         let kind = kinds[usize::try_from(dice.roll(kinds.len() as u64)).unwrap()];
         entries.push(draft(&session, &event(&session, number, kind)));
     }
-    entries.push(draft("s1", &event("s1", records, "prompt.submitted")));
+    entries.push(draft(&name(1), &event(&name(1), records, "prompt.submitted")));
     for batch in entries.chunks(256) {
         let facts = batch.iter().cloned().map(|draft| Entry::from(draft).into()).collect();
         gateway.history.commit(facts, Durability::Written).await.unwrap();
     }
 }
 
-/// What a follower is told until the newest record and a moment more: the id and the bytes of each frame.
-async fn told(gateway: &Arc<Gateway>, terms: Terms) -> Vec<(Cursor, String)> {
-    let (out, mut frames) = mpsc::channel(4);
+/// What the ids of all frames of a record begin with.
+pub(in crate::deliver) fn ids_of(gateway: &Gateway, protocol: Protocol, record: &Record) -> String {
+    let Record { session, seq, time, position, .. } = record;
+    let first = match protocol {
+        Protocol::Aep => format!("{}.{position}.0", gateway.journal.epoch()),
+        _ => EventRef::new(session, *seq, *time, 0).to_string(),
+    };
+    first.strip_suffix('0').unwrap().to_owned()
+}
+
+/// What a follower gets until the newest record and a moment more: the id and the bytes of each frame.
+pub(in crate::deliver) async fn followed(
+    gateway: &Arc<Gateway>,
+    terms: FollowTerms,
+) -> Vec<(String, String)> {
+    let (out, frames) = mpsc::channel(4);
+    let newest = gateway.journal.after(gateway.hub.head() - 1, 1).unwrap().remove(0);
+    let newest = ids_of(gateway, terms.protocol, &newest);
     let task = gateway.tasks.spawn(Arc::clone(gateway).follow(terms, out));
-    let epoch = gateway.journal.epoch();
-    let newest = format!("id: {epoch}.{}.", gateway.hub.head());
+    let text = received(frames, &newest).await;
+    task.abort();
+    split(&text)
+}
+
+/// The bytes of a stream until an id that begins so, and a moment more.
+pub(in crate::deliver) async fn received(
+    mut frames: mpsc::Receiver<Bytes>,
+    newest: &str,
+) -> String {
+    let newest = format!("id: {newest}");
     let mut text = Vec::new();
     let mut wait = std::time::Duration::from_mins(1);
     while let Ok(Some(bytes)) = tokio::time::timeout(wait, frames.recv()).await {
@@ -111,17 +147,40 @@ async fn told(gateway: &Arc<Gateway>, terms: Terms) -> Vec<(Cursor, String)> {
         }
         text.extend_from_slice(&bytes);
     }
-    task.abort();
-    let text = String::from_utf8(text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// The frames of a stream that have data, with their ids.
+pub(in crate::deliver) fn split(text: &str) -> Vec<(String, String)> {
     let frame = |frame: &str| {
         let id = frame.lines().find_map(|line| line.strip_prefix("id: "))?;
-        Some((Cursor::parse(id, epoch).unwrap(), frame.to_owned()))
+        frame.contains("\ndata: ").then(|| (id.to_owned(), frame.to_owned()))
     };
     text.split("\n\n").filter_map(frame).collect()
 }
 
-fn terms(protocol: Protocol, session: Option<&str>, start: Start) -> Terms {
-    Terms { protocol, session: session.map(str::to_owned), start, language: "en".to_owned() }
+/// Where a stream goes on after an id.
+pub(in crate::deliver) async fn resumed(
+    gateway: &Gateway,
+    protocol: Protocol,
+    session: Option<&str>,
+    seen: &str,
+) -> Start {
+    let request = ResumeRequest { seen, protocol, session, mark: "mine" };
+    gateway.resume_start(request).await.unwrap().unwrap()
+}
+
+fn is_in_order(gateway: &Gateway, frames: &[(String, String)]) -> bool {
+    let cursor = |(id, _): &(String, String)| EventCursor::parse(id, gateway.journal.epoch());
+    frames.iter().all(|frame| cursor(frame).is_some()) && frames.is_sorted_by_key(cursor)
+}
+
+pub(in crate::deliver) fn terms(
+    protocol: Protocol,
+    session: Option<&str>,
+    start: Start,
+) -> FollowTerms {
+    FollowTerms { protocol, session: session.map(str::to_owned), start, language: "en".to_owned() }
 }
 
 #[tokio::test]
@@ -130,24 +189,26 @@ async fn a_stream_that_is_resumed_anywhere_is_the_one_that_was_never_cut() {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     play(&gateway, &mut dice, 2, 2_500).await;
     for protocol in [Protocol::Aep, Protocol::Aaep] {
-        for only in [None, Some("s1")] {
-            let whole = told(&gateway, terms(protocol, only, Start::Beginning)).await;
+        let one = name(1);
+        for only in [None, Some(one.as_str())] {
+            let whole = followed(&gateway, terms(protocol, only, Start::Beginning)).await;
             assert!(whole.len() > 800, "{}", whole.len());
-            assert!(whole.is_sorted_by_key(|(cursor, _)| *cursor));
+            assert!(protocol == Protocol::Aaep || is_in_order(&gateway, &whole));
             for _ in 0..4 {
                 let cut = usize::try_from(dice.roll(whole.len() as u64 - 9)).unwrap();
-                let start = Start::After(whole[cut].0);
-                let rest = told(&gateway, terms(protocol, only, start)).await;
+                let start = resumed(&gateway, protocol, only, &whole[cut].0).await;
+                let rest = followed(&gateway, terms(protocol, only, start)).await;
                 assert_eq!(rest, whole[cut + 1..], "{protocol:?} {only:?} cut at {cut}");
             }
         }
     }
     // The same from a gateway that remembers nothing.
-    let whole = told(&gateway, terms(Protocol::Aaep, None, Start::Beginning)).await;
+    let whole = followed(&gateway, terms(Protocol::Aaep, None, Start::Beginning)).await;
     let cut = whole.len() - 7;
     stopped(gateway).await;
     let gateway = again(&dir);
-    let rest = told(&gateway, terms(Protocol::Aaep, None, Start::After(whole[cut].0))).await;
+    let start = resumed(&gateway, Protocol::Aaep, None, &whole[cut].0).await;
+    let rest = followed(&gateway, terms(Protocol::Aaep, None, start)).await;
     assert_eq!(rest, whole[cut + 1..]);
 }
 
@@ -184,7 +245,7 @@ async fn who_stalls_falls_behind_alone_and_misses_nothing() {
     );
 }
 
-async fn stopped(gateway: Arc<Gateway>) {
+pub(in crate::deliver) async fn stopped(gateway: Arc<Gateway>) {
     gateway.tasks.close();
     gateway.tasks.wait().await;
     drop(gateway);
@@ -195,8 +256,10 @@ async fn who_joins_late_is_told_the_open_turns_and_reads_no_session_that_is_at_r
     let (dir, gateway) = house();
     let mut dice = Dice(7);
     play(&gateway, &mut dice, 40, 2_000).await;
-    let voice = Voice { protocol: Protocol::Aep, language: "en".to_owned() };
-    let fresh = || Saved::new(gateway.journal.clone(), Arc::clone(&gateway.agents), voice.clone());
+    let rendering = Rendering::Events { protocol: Protocol::Aep, language: "en".to_owned() };
+    let fresh = || {
+        SavedChannels::new(gateway.journal.clone(), Arc::clone(&gateway.agents), rendering.clone())
+    };
     // What is open by reading everything.
     let saved = fresh();
     let mut open = BTreeSet::new();
@@ -205,7 +268,7 @@ async fn who_joins_late_is_told_the_open_turns_and_reads_no_session_that_is_at_r
         open.extend(turn.map(|turn| (turn.session, turn.from, turn.to)));
     }
     assert!(!open.is_empty() && open.len() < 40, "{}", open.len());
-    let found = |saved: &Saved| -> BTreeSet<_> {
+    let found = |saved: &SavedChannels| -> BTreeSet<_> {
         let (end, turns) = saved.open_turns(|| gateway.hub.head()).unwrap();
         assert_eq!(end, gateway.hub.head());
         turns.into_iter().map(|turn| (turn.session, turn.from, turn.to)).collect()
@@ -216,8 +279,8 @@ async fn who_joins_late_is_told_the_open_turns_and_reads_no_session_that_is_at_r
     play(&gateway, &mut dice, 40, 500).await;
     assert_eq!(found(&look), found(&fresh()));
     // A late joiner hears of every open turn from its beginning, and of nothing else.
-    let whole = told(&gateway, terms(Protocol::Aep, None, Start::Beginning)).await;
-    let late = told(&gateway, terms(Protocol::Aep, None, Start::Now)).await;
+    let whole = followed(&gateway, terms(Protocol::Aep, None, Start::Beginning)).await;
+    let late = followed(&gateway, terms(Protocol::Aep, None, Start::Now)).await;
     let open: BTreeSet<String> = found(&look).into_iter().map(|(session, ..)| session).collect();
     let heard: BTreeSet<String> = late
         .iter()
@@ -229,7 +292,7 @@ async fn who_joins_late_is_told_the_open_turns_and_reads_no_session_that_is_at_r
         .filter(|session| !session.is_empty())
         .collect();
     assert_eq!(heard.len(), open.len());
-    assert!(late.is_sorted_by_key(|(cursor, _)| *cursor));
+    assert!(is_in_order(&gateway, &late));
     assert!(late.iter().all(|frame| whole.contains(frame)), "no frame is another one");
     drop(dir);
 }
@@ -239,16 +302,17 @@ async fn to_come_back_costs_a_thousand_records_or_a_quarter_of_what_is_told() {
     let (_dir, gateway) = house();
     let mut dice = Dice(11);
     play(&gateway, &mut dice, 1, 8_000).await;
-    let voice = Voice { protocol: Protocol::Aep, language: "en".to_owned() };
-    let saved = Saved::new(gateway.journal.clone(), Arc::clone(&gateway.agents), voice);
-    saved.at("s0", 8_000).unwrap();
+    let rendering = Rendering::Events { protocol: Protocol::Aep, language: "en".to_owned() };
+    let saved = SavedChannels::new(gateway.journal.clone(), Arc::clone(&gateway.agents), rendering);
+    let session = name(0);
+    saved.at(&session, 8_000).unwrap();
     for seq in (0..=8_000).step_by(97) {
-        let (at, _) = saved.nearest("s0", seq);
+        let (at, _) = saved.nearest(&session, seq);
         let bound = EVERY.max((8_000 - seq) / THINNED) + EVERY;
         assert!(seq - at <= bound, "to be at {seq} again, {} records are read", seq - at);
     }
     let states = saved.states();
-    let kept = states.of.get("s0").unwrap().states.len();
+    let kept = states.of.get(&session).unwrap().states.len();
     assert_eq!(kept, states.count);
     assert!(kept < 12, "{kept} states of 8,000 records");
 }
@@ -257,8 +321,8 @@ async fn to_come_back_costs_a_thousand_records_or_a_quarter_of_what_is_told() {
 fn the_states_that_are_kept_are_bounded() {
     let dir = tempfile::tempdir().unwrap();
     let gateway = again(&dir);
-    let voice = Voice { protocol: Protocol::Aep, language: "en".to_owned() };
-    let saved = Saved::new(gateway.journal.clone(), Arc::clone(&gateway.agents), voice);
+    let rendering = Rendering::Events { protocol: Protocol::Aep, language: "en".to_owned() };
+    let saved = SavedChannels::new(gateway.journal.clone(), Arc::clone(&gateway.agents), rendering);
     for number in 0..STATES as u64 * 3 {
         saved.keep(&number.to_string(), 1_000, saved.fresh());
         let states = saved.states();

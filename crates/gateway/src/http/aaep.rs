@@ -1,7 +1,7 @@
 //! AAEP's doors: the manifest, subscriptions, their streams, replies.
 //!
-//! A reply that does not count is not told why, as AAEP wants it: whoever guesses tokens learns nothing. That somebody
-//! else was first is told, because a person wants to know.
+//! The answer to a reply that does not count gives no reason, as AAEP wants it: whoever guesses tokens learns nothing. It
+//! does say that somebody else was first, because a person wants to know.
 
 use std::sync::Arc;
 
@@ -11,17 +11,18 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use banister_events::aaep::handshake::{Rejected, RejectionCode};
 use banister_events::aaep::reply;
+use banister_events::event::Protocol;
 use http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::body::{fed, whole};
-use super::streams::{Wanted, event_stream, replayed};
+use super::streams::{StreamQuery, event_stream, replayed};
 use super::{Problem, Shared, csrf_fits};
-use crate::deliver::{Cursor, Start};
+use crate::deliver::Start;
 use crate::desk::Refused;
 use crate::keys::{Guest, Scope};
-use crate::subscriptions::{Denied, Line, Sink, mark, owner, rejected};
+use crate::subscriptions::{Denied, StreamSink, SubscriptionStream, rejected};
 
 pub(crate) mod framed;
 pub(super) mod socket;
@@ -55,8 +56,8 @@ pub(super) async fn subscribe(
     };
     Ok(match shared.gateway.subscribe(&guest, &message) {
         Ok((accepted, _)) => {
-            let place = format!("/aaep/v1/events?subscription_id={}", accepted.subscription_id);
-            (StatusCode::CREATED, [(LOCATION, place)], Json(accepted)).into_response()
+            let location = format!("/aaep/v1/events?subscription_id={}", accepted.subscription_id);
+            (StatusCode::CREATED, [(LOCATION, location)], Json(accepted)).into_response()
         }
         Err(rejected) => refusal(&rejected),
     })
@@ -150,50 +151,33 @@ fn denied(why: Denied) -> Problem {
 }
 
 /// The stream of a subscription.
-pub(super) fn follow(
+pub(super) async fn follow(
     shared: &Shared,
     id: &str,
-    wanted: &Wanted,
+    query: &StreamQuery,
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     let guest = shared.admit(method, headers, Scope::Watch)?;
-    let mark = mark(&owner(&guest));
-    let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let seen = seen.map(|seen| seen_by(seen, shared.gateway.journal.epoch(), &mark)).transpose()?;
-    let start = wanted.start(seen)?;
-    let attached = shared.gateway.subscriptions.attach(&guest, id).map_err(denied)?;
+    let start = query.start(shared, &guest, Protocol::Aaep, headers).await?;
+    let followed = shared.gateway.subscriptions.attach(&guest, id).map_err(denied)?;
     let (out, body) = fed();
     let gateway = Arc::clone(&shared.gateway);
-    let line = Line {
+    let stream = SubscriptionStream {
         gateway: Arc::clone(&gateway),
-        terms: attached.terms,
-        sink: Sink::Frames(out),
-        session: wanted.session(),
+        terms: followed.terms,
+        sink: StreamSink::Frames(out),
+        session: query.session(),
         start: Some(start),
-        mark,
         greeting: None,
     };
     shared.gateway.tasks.spawn(async move {
         tokio::select! {
             () = gateway.keys.gone(&guest) => {}
-            () = line.run(attached.orders) => {}
+            () = stream.run(followed.orders) => {}
         }
     });
     Ok(replayed(start == Start::Exhausted, event_stream(Body::new(body))))
-}
-
-/// Where a subscriber stopped, by the id it saw last. Another key's cursor is refused, another journal's is exhausted.
-fn seen_by(seen: &str, epoch: &str, mark: &str) -> Result<Start, Problem> {
-    let (cursor, whose) = seen.rsplit_once('.').unwrap_or_default();
-    match Cursor::parse(cursor, epoch) {
-        Some(cursor) if whose == mark => Ok(Start::After(cursor)),
-        Some(_) => {
-            Err(Problem::new(StatusCode::FORBIDDEN, "cursor", "this id is of another key's stream")
-                .remedy("send the id of an event that this key's subscription got, or none"))
-        }
-        None => Ok(Start::Exhausted),
-    }
 }
 
 /// Replies to what was asked; also renegotiates and closes, as AAEP's own binding has it.
@@ -265,7 +249,7 @@ pub(super) fn suite_stream(shared: &Shared, headers: &HeaderMap) -> Option<Respo
         return None;
     }
     let (out, body) = fed();
-    suite.listen(&shared.gateway, Sink::Frames(out));
+    suite.listen(&shared.gateway, StreamSink::Frames(out));
     Some(event_stream(Body::new(body)))
 }
 

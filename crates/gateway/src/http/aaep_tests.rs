@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::desk::Decided;
 use crate::pipeline::Incoming;
 use crate::serve::{self, Serving};
+use crate::subscriptions::{mark, owner};
 use crate::{Gateway, Settings};
 
 /// Long enough for a machine that is busy.
@@ -360,13 +361,25 @@ async fn another_keys_subscription_and_cursor_are_refused() {
     let seen = ear.event().await.id;
     let made = house.post("/aaep/v1/subscriptions", &other, &asking(&json!({}))).await;
     let theirs = made.body["subscription_id"].as_str().unwrap();
-    let line = format!("GET /aaep/v1/events?subscription_id={theirs}");
-    let more = format!("Last-Event-ID: {seen}\r\n");
-    let mut stream = request(house.serving.address, &line, Some(&other), &more, "").await;
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).await.unwrap();
-    let text = String::from_utf8(bytes).unwrap();
-    assert!(text.starts_with("HTTP/1.1 403 ") && text.contains("\"cursor\""), "{text}");
+    // Cursors once said whose they are. The id of an event is the same for everybody who may watch.
+    let person = house.gateway.keys.guest(&house.key("person")).unwrap();
+    let cursor = format!("{}.1.0.{}", house.gateway.journal.epoch(), mark(&owner(&person)));
+    for stream in [format!("?subscription_id={theirs}"), String::new()] {
+        let line = format!("GET /aaep/v1/events{stream}");
+        let more = format!("Last-Event-ID: {cursor}\r\n");
+        let mut stream = request(house.serving.address, &line, Some(&other), &more, "").await;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).await.unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.starts_with("HTTP/1.1 403 ") && text.contains("\"cursor\""), "{text}");
+    }
+    for seen in [&seen, &cursor] {
+        let mut ear = house.follow(&id, Some(seen)).await;
+        assert_eq!(ear.event().await.data["sequence_number"], 1, "{seen}");
+    }
+    let query = format!("?subscription_id={theirs}");
+    let mut ear = house.listen(&query, &other, Some(&seen)).await;
+    assert_eq!(ear.event().await.data["sequence_number"], 1);
     assert_eq!(
         house.send("GET /aaep/v1/events?subscription=sub_none", Some(&other), "").await.status,
         404
@@ -519,6 +532,45 @@ async fn what_was_held_back_is_not_lost_by_a_cut() {
     assert_eq!(*kinds(&events).last().unwrap(), "aaep:agent.session.completed");
 }
 
+/// What overtakes something that is held back is not what a subscriber resumes from.
+#[tokio::test]
+async fn what_was_overtaken_is_not_lost_by_a_cut() {
+    let house = House::open().await;
+    let id = house.subscribed(&json!({ "max_events_per_second": 1 })).await;
+    let mut ear = house.follow(&id, None).await;
+    house.prompt().await;
+    let first = ear.event().await;
+    assert_eq!(first.data["event_id"], first.id.as_str());
+    assert_eq!(ear.parser.last_id(), Some(first.id.as_str()), "nothing was overtaken");
+    // The end of a turn in one session is held back; a question in another one is not.
+    house.stop().await;
+    let call = json!({
+        "session_id": "two", "tool_name": "Bash", "tool_use_id": "toolu_1",
+        "tool_input": { "command": "git push --force origin main" },
+    });
+    house.tell("PreToolUse", call).await;
+    let asked = ear.until("aaep:agent.awaiting.confirmation").await;
+    let question = asked.last().unwrap();
+    assert_eq!(question.data["event_id"], question.id.as_str());
+    assert!(!kinds(&asked).contains(&"aaep:agent.session.completed"), "{:?}", kinds(&asked));
+    let safe = ear.parser.last_id().unwrap().to_owned();
+    assert_ne!(safe, question.id);
+    drop(ear);
+    let mut ear = house.follow(&id, Some(&safe)).await;
+    let mut events = Vec::new();
+    for _ in 0..19 {
+        let heard = ear.event().await;
+        let ended = heard.data["type"] == "aaep:agent.session.completed";
+        events.push(heard);
+        if ended {
+            break;
+        }
+        house.clock.advance(Duration::from_secs(1));
+    }
+    assert_eq!(*kinds(&events).last().unwrap(), "aaep:agent.session.completed");
+    assert!(kinds(&events).contains(&"aaep:agent.output.streaming"), "{:?}", kinds(&events));
+}
+
 #[tokio::test]
 async fn who_comes_late_is_told_what_is_going_on_and_no_more() {
     let house = House::open().await;
@@ -533,9 +585,11 @@ async fn who_comes_late_is_told_what_is_going_on_and_no_more() {
     assert_eq!(kinds(&events)[0], "aaep:agent.session.started");
     let starts = kinds(&events).iter().filter(|it| it.ends_with("started")).count();
     assert_eq!(starts, 1, "the turn that is over is not told");
-    let mut all = house.follow(&id, Some("other.1.0.none")).await;
-    let again = all.until("aaep:agent.awaiting.confirmation").await;
-    assert_eq!(kinds(&again), kinds(&events), "a foreign journal's id brings what is going on");
+    for foreign in ["other.1.0.none", "evt_0123", "evt_0123456789abcdef0123456789abcdef", "no id"] {
+        let mut all = house.follow(&id, Some(foreign)).await;
+        let again = all.until("aaep:agent.awaiting.confirmation").await;
+        assert_eq!(kinds(&again), kinds(&events), "a foreign id brings what is going on");
+    }
 }
 
 #[tokio::test]

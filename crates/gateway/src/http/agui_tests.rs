@@ -1,10 +1,15 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use banister_events::agui::follow::is_fatal;
 use banister_events::agui::protobuf;
+use banister_events::check::Checker;
+use banister_events::event::Protocol;
 use banister_events::frame::length::Messages;
 use banister_events::frame::sse;
+use bytes::Bytes;
 use http_body_util::BodyExt as _;
+use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -50,6 +55,16 @@ fn decoded(encoding: Encoding, mut bytes: &[u8]) -> Vec<Value> {
     events
 }
 
+/// An outlet, and the body that it feeds.
+fn outlet_of(encoding: Encoding) -> (Outlet, Fed) {
+    let (out, body) = fed();
+    (Outlet::new(encoding, out), body)
+}
+
+fn kind(event: &Value) -> &str {
+    event["type"].as_str().unwrap_or_default()
+}
+
 /// What a client gets once the outlet is gone.
 async fn received(encoding: Encoding, body: Fed) -> Vec<Value> {
     decoded(encoding, &body.collect().await.unwrap().to_bytes())
@@ -82,7 +97,7 @@ async fn what_is_right_leaves_as_it_is_in_both_forms() {
         finished(),
     ];
     for encoding in BOTH {
-        let (mut outlet, body) = Outlet::new(encoding);
+        let (mut outlet, body) = outlet_of(encoding);
         for event in &events {
             assert!(!outlet.is_ended());
             outlet.send(std::slice::from_ref(event)).await.unwrap();
@@ -108,7 +123,7 @@ async fn what_breaks_the_protocol_does_not_leave_and_fails_the_run() {
         json!([]),
     ] {
         for encoding in BOTH {
-            let (mut outlet, body) = Outlet::new(encoding);
+            let (mut outlet, body) = outlet_of(encoding);
             outlet.send(&right).await.unwrap();
             // What follows the broken one in the same breath does not leave either.
             outlet.send(&[broken.clone(), opened("late"), finished()]).await.unwrap();
@@ -126,7 +141,7 @@ async fn what_breaks_the_protocol_does_not_leave_and_fails_the_run() {
 #[tokio::test]
 async fn a_run_that_does_not_begin_with_its_start_only_fails() {
     for encoding in BOTH {
-        let (mut outlet, body) = Outlet::new(encoding);
+        let (mut outlet, body) = outlet_of(encoding);
         outlet.send(&[opened("m"), started(), finished()]).await.unwrap();
         drop(outlet);
         let events = received(encoding, body).await;
@@ -143,7 +158,7 @@ async fn an_event_without_a_binary_form_fails_the_run_where_that_is_asked_for() 
         (Encoding::Sse, ["RUN_STARTED", "META", "RUN_FINISHED"].as_slice()),
         (Encoding::Protobuf, &["RUN_STARTED", "RUN_ERROR"]),
     ] {
-        let (mut outlet, body) = Outlet::new(encoding);
+        let (mut outlet, body) = outlet_of(encoding);
         outlet.send(&[started(), unknown.clone(), finished()]).await.unwrap();
         drop(outlet);
         assert_eq!(kinds(&received(encoding, body).await), expected);
@@ -156,7 +171,7 @@ async fn of_two_ends_only_the_first_is_told() {
     for [first, second] in
         [[finished(), failed.clone()], [failed.clone(), finished()], [finished(), finished()]]
     {
-        let (mut outlet, body) = Outlet::new(Encoding::Sse);
+        let (mut outlet, body) = outlet_of(Encoding::Sse);
         outlet.send(&[started(), first.clone(), second]).await.unwrap();
         outlet.fail("shutdown", "too late");
         drop(outlet);
@@ -168,7 +183,7 @@ async fn of_two_ends_only_the_first_is_told() {
 async fn a_run_that_is_dropped_in_the_middle_or_before_has_an_end() {
     for encoding in BOTH {
         for events in [vec![], vec![started()], vec![started(), opened("m")]] {
-            let (mut outlet, body) = Outlet::new(encoding);
+            let (mut outlet, body) = outlet_of(encoding);
             outlet.send(&events).await.unwrap();
             drop(outlet);
             let told = received(encoding, body).await;
@@ -181,7 +196,7 @@ async fn a_run_that_is_dropped_in_the_middle_or_before_has_an_end() {
 
 #[tokio::test]
 async fn a_reader_that_stands_still_gets_the_end_too() {
-    let (mut outlet, body) = Outlet::new(Encoding::Sse);
+    let (mut outlet, body) = outlet_of(Encoding::Sse);
     outlet.send(&[started()]).await.unwrap();
     let step = json!({ "type": "CUSTOM", "name": "banister.test", "value": 1 });
     let mut sent = 1;
@@ -200,7 +215,7 @@ async fn a_reader_that_stands_still_gets_the_end_too() {
 
 #[tokio::test]
 async fn a_client_that_went_away_is_noticed() {
-    let (mut outlet, body) = Outlet::new(Encoding::Sse);
+    let (mut outlet, body) = outlet_of(Encoding::Sse);
     drop(body);
     assert!(outlet.send(&[started()]).await.is_err());
 }
@@ -275,11 +290,11 @@ async fn tell(gateway: &Arc<Gateway>, hook: &str, fields: Value) -> String {
 }
 
 /// A run of a session, asked for with the person's key.
-fn a_run(gateway: &Gateway, session: &str, outlet: Outlet) -> Attached {
+fn a_run(gateway: &Gateway, session: &str, outlet: Outlet) -> AttachedRun {
     let key = std::fs::read_to_string(gateway.keys.file("person.key")).unwrap();
     let guest = gateway.keys.guest(&key).unwrap();
     let (session, writer) = (session.to_owned(), Writer::new("t", "r"));
-    Attached { session, writer, outlet, resumed: Vec::new(), input: json!({}), guest }
+    AttachedRun { session, writer, outlet, resumed: Vec::new(), input: json!({}), guest }
 }
 
 /// Reads a body until something is in it.
@@ -292,7 +307,7 @@ async fn a_turn_that_ends_ends_the_run_and_a_gateway_that_stops_fails_it() {
     for encoding in BOTH {
         for stops in [false, true] {
             let (_dir, gateway, session) = at_work().await;
-            let (outlet, mut body) = Outlet::new(encoding);
+            let (outlet, mut body) = outlet_of(encoding);
             let stop = CancellationToken::new();
             let attached =
                 Arc::clone(&gateway).attach(a_run(&gateway, &session, outlet), stop.clone());
@@ -318,7 +333,7 @@ async fn a_turn_that_ends_ends_the_run_and_a_gateway_that_stops_fails_it() {
 #[tokio::test]
 async fn a_run_whose_task_is_aborted_has_an_end() {
     let (_dir, gateway, session) = at_work().await;
-    let (outlet, mut body) = Outlet::new(Encoding::Sse);
+    let (outlet, mut body) = outlet_of(Encoding::Sse);
     let stop = CancellationToken::new();
     let attached = Arc::clone(&gateway).attach(a_run(&gateway, &session, outlet), stop);
     let attached = gateway.tasks.spawn(attached);
@@ -334,7 +349,7 @@ async fn a_run_whose_task_is_aborted_has_an_end() {
 async fn a_quiet_run_says_that_it_is_there_where_it_has_a_way_to() {
     let (_dir, gateway, session) = at_work().await;
     for encoding in BOTH {
-        let (outlet, mut body) = Outlet::new(encoding);
+        let (outlet, mut body) = outlet_of(encoding);
         let stop = CancellationToken::new();
         let attached = Arc::clone(&gateway).attach(a_run(&gateway, &session, outlet), stop.clone());
         let attached = gateway.tasks.spawn(attached);

@@ -13,12 +13,13 @@ use serde::Deserialize;
 
 use super::body::fed;
 use super::{Problem, Shared};
-use crate::deliver::{Cursor, Start, Terms};
-use crate::keys::Scope;
+use crate::deliver::{FollowTerms, ForeignCursor, ResumeRequest, Start};
+use crate::keys::{Guest, Scope};
+use crate::subscriptions::{mark, owner};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Wanted {
+pub(super) struct StreamQuery {
     /// Only this session.
     session: Option<String>,
     /// `start` for everything there is, `now` (the default) for what is going on.
@@ -30,14 +31,25 @@ pub(super) struct Wanted {
     subscription_id: Option<String>,
 }
 
-impl Wanted {
-    /// Where to begin: after what was seen, else as it says.
-    pub(super) fn start(&self, seen: Option<Start>) -> Result<Start, Problem> {
-        match (seen, self.from.as_deref()) {
-            (Some(seen), _) => Ok(seen),
-            (None, None | Some("now")) => Ok(Start::Now),
-            (None, Some("start")) => Ok(Start::Beginning),
-            (None, Some(other)) => {
+impl StreamQuery {
+    /// Where to begin: after the frame whose id came as `Last-Event-ID`, else as `from` says.
+    pub(super) async fn start(
+        &self,
+        shared: &Shared,
+        guest: &Guest,
+        protocol: Protocol,
+        headers: &HeaderMap,
+    ) -> Result<Start, Problem> {
+        if let Some(seen) = headers.get("last-event-id").and_then(|id| id.to_str().ok()) {
+            let (session, mark) = (self.session.as_deref(), &mark(&owner(guest)));
+            let request = ResumeRequest { seen, protocol, session, mark };
+            let start = shared.gateway.resume_start(request).await;
+            return start.map_err(|error| Problem::internal(&error))?.map_err(foreign);
+        }
+        match self.from.as_deref() {
+            None | Some("now") => Ok(Start::Now),
+            Some("start") => Ok(Start::Beginning),
+            Some(other) => {
                 let message = format!("from={other} is not known: use start or now");
                 Err(Problem::new(StatusCode::BAD_REQUEST, "query", message))
             }
@@ -49,61 +61,55 @@ impl Wanted {
     }
 }
 
+fn foreign(_: ForeignCursor) -> Problem {
+    Problem::new(StatusCode::FORBIDDEN, "cursor", "this id is of another key's stream")
+        .remedy("send the id of an event that this key's subscription got, or none")
+}
+
 pub(super) async fn aaep(
     State(shared): State<Shared>,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<StreamQuery>,
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    if let Some(id) = wanted.subscription_id.clone() {
-        return super::aaep::follow(&shared, &id, &wanted, &method, &headers);
+    if let Some(id) = query.subscription_id.clone() {
+        return super::aaep::follow(&shared, &id, &query, &method, &headers).await;
     }
     if let Some(stream) = super::aaep::suite_stream(&shared, &headers) {
         return Ok(stream);
     }
-    follow(&shared, Protocol::Aaep, wanted, &method, &headers)
+    follow(&shared, Protocol::Aaep, query, &method, &headers).await
 }
 
 pub(super) async fn aep(
     State(shared): State<Shared>,
-    Query(wanted): Query<Wanted>,
+    Query(query): Query<StreamQuery>,
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    follow(&shared, Protocol::Aep, wanted, &method, &headers)
+    follow(&shared, Protocol::Aep, query, &method, &headers).await
 }
 
-fn follow(
+async fn follow(
     shared: &Shared,
     protocol: Protocol,
-    wanted: Wanted,
+    query: StreamQuery,
     method: &Method,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     let guest = shared.admit(method, headers, Scope::Watch)?;
-    if wanted.subscription_id.is_some() {
+    if query.subscription_id.is_some() {
         let message = "subscriptions are AAEP's; this stream is AEP";
         return Err(Problem::new(StatusCode::BAD_REQUEST, "query", message));
     }
-    let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let journal = &shared.gateway.journal;
-    let epoch = journal.epoch();
-    let seen = seen.map(|seen| match Cursor::parse(seen, epoch) {
-        Some(cursor) if (journal.pruned()..=journal.head()).contains(&cursor.position) => {
-            Start::After(cursor)
-        }
-        // Of another journal, or of one that is lost, or what came next was pruned: what it missed cannot be told. It is
-        // told so, and what is going on.
-        _ => Start::Exhausted,
-    });
-    let start = wanted.start(seen)?;
-    let language = match &wanted.lang {
+    let start = query.start(shared, &guest, protocol, headers).await?;
+    let language = match &query.lang {
         Some(tag) => Locale::choose([tag.as_str()]),
         None => accepted_language(headers),
     };
     let exhausted = start == Start::Exhausted;
     let terms =
-        Terms { protocol, session: wanted.session, start, language: language.tag.to_owned() };
+        FollowTerms { protocol, session: query.session, start, language: language.tag.to_owned() };
     let (out, body) = fed();
     let (gateway, stop) = (Arc::clone(&shared.gateway), shared.stop.clone());
     shared.gateway.tasks.spawn(async move {
@@ -117,8 +123,8 @@ fn follow(
     Ok(replayed(exhausted, event_stream(Body::new(body))))
 }
 
-/// Says in the head of a stream that it could not go on from where it was told to. The comment in the stream says it as
-/// well, but few clients can read that.
+/// Says in the head of a response that its stream could not be resumed. The comment in the stream says it as well, but
+/// few clients can read that.
 pub(super) fn replayed(exhausted: bool, mut stream: Response) -> Response {
     if exhausted {
         stream.headers_mut().insert("banister-replay", HeaderValue::from_static("exhausted"));

@@ -9,8 +9,7 @@ use std::collections::HashMap;
 
 use banister_events::activity::{Activity, Ask, AskKind, Context, Origin, What};
 use banister_events::event::Protocol;
-use banister_events::id;
-use banister_events::json::View;
+use banister_events::{Message, id};
 use banister_journal::{Kind, Source};
 use jiff::Timestamp;
 
@@ -19,22 +18,11 @@ use super::push_session::PushSession;
 use crate::asks::{AskDraft, Asks, Claim, Opened};
 use crate::facts::{Handoff, Sender};
 use crate::history::Fact;
-use crate::project::{Body, Pushed};
+use crate::project::Pushed;
 use crate::{Error, Gateway};
 
 /// How many asks of one session may be open at once.
 const OPEN: usize = 64;
-
-/// Whether an event may ask something.
-pub(super) fn may_ask(protocol: Protocol, event: View<'_>) -> bool {
-    let text = |name: &str| event.get(name).and_then(View::as_str);
-    let kind = text("type").unwrap_or_default();
-    match protocol {
-        Protocol::Aaep => kind.contains("awaiting.") || kind.contains("handoff."),
-        Protocol::Agui => kind == "RUN_FINISHED" && event.get("outcome").is_some(),
-        Protocol::Aep => kind.contains("question"),
-    }
-}
 
 /// One session's events, read for what they ask.
 #[derive(Debug)]
@@ -58,15 +46,16 @@ impl Gateway {
         if push_session.listener.is_some() || !wanted {
             return Ok(());
         }
-        let Some(mut pushed) = Pushed::of(protocol.name()) else { return Ok(()) };
+        let mut pushed = Pushed::new(protocol);
         let mut seq = 0;
         loop {
             let records = self.session_after(session, seq).await?;
             let Some(newest) = records.last() else { break };
             seq = newest.seq;
             for record in records.iter().filter(|record| record.kind == Kind::Event) {
-                let body = Body::from(record.body.as_ref());
-                pushed.read(&body, None, &origin(session, record.time));
+                if let Ok(message) = Message::recorded(protocol, record.body.clone()) {
+                    pushed.read(&message, None, &origin(session, record.time));
+                }
             }
         }
         let waiting = self.asks.inbox().into_iter().filter(|it| it.session == session);
@@ -102,11 +91,11 @@ impl DeskEffects {
         &mut self,
         context: &AskContext<'_>,
         listener: &mut AskListener,
-        body: &Body<'_>,
+        message: &Message,
     ) -> Vec<Fact> {
         let (session, now) = (context.session, context.now);
         let mut facts = Vec::new();
-        for activity in listener.pushed.read(body, None, &origin(session, now)) {
+        for activity in listener.pushed.read(message, None, &origin(session, now)) {
             let Activity { context: about, what, .. } = activity;
             if goes_on(&what) {
                 for id in std::mem::take(&mut listener.handoffs) {

@@ -13,7 +13,8 @@ use banister_events::aep::types::Type;
 use banister_events::aep::{read, response};
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
-use banister_events::id;
+use banister_events::json::View;
+use banister_events::{Message, id};
 use banister_journal::Durability;
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -81,15 +82,15 @@ impl Gateway {
             key: waiting.key.clone(),
             idempotency: None,
         };
-        let event: Value = serde_json::from_slice(&waiting.body).unwrap_or_default();
         let mut items = source.read(vec![Ok(waiting.body.clone())]);
         let item = items.pop();
+        let message = item.as_ref().and_then(|item| item.message.clone());
+        let (named, action) = about(message.as_ref());
         let facts = item.as_ref().and_then(|item| item.read.as_ref().ok());
         let session = facts.and_then(|facts| facts.session()).unwrap_or_default().to_owned();
-        let named = event.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let about = About { session: &session, event: &named, action: read::action(&event) };
+        let about = About { session: &session, event: &named, action };
         let accepted = match item {
-            Some(item) => self.gate_event(&source, &item, &event, &waiting).await,
+            Some(item) => self.gate_event(&source, &item, &waiting).await,
             None => Err(Trouble::Found(Vec::new())),
         };
         let accepted = match accepted {
@@ -116,17 +117,20 @@ impl Gateway {
         self: &Arc<Self>,
         source: &Pusher,
         item: &Item,
-        event: &Value,
         waiting: &Waiting,
     ) -> Result<Accepted, Trouble> {
         let nothing = |why: &str| Trouble::Found(vec![NOTHING_TO_DECIDE.at("", why)]);
         let facts = item.read.as_ref().map_err(|findings| Trouble::Found(findings.clone()))?;
+        // What was read was a message.
+        let Some(message) = &item.message else { return Err(Trouble::Found(Vec::new())) };
+        let document = message.document();
+        let event = document.root();
         let SessionRef::Session(session) = &facts.place else {
             return Err(nothing("this is a response, not an event"));
         };
         let Some(event_id) = &facts.id else { return Err(nothing("the event has no id")) };
-        let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
-        let gated = match Type::from_alias(kind) {
+        let kind = event.get("type").and_then(View::as_str).unwrap_or_default();
+        let gated = match Type::from_alias(&kind) {
             Some(Type::ActionRequested) => Some(self.verdict(event, &facts.agent, session).await),
             Some(_) => None,
             None => return Err(nothing("the type of the event is not known")),
@@ -140,7 +144,7 @@ impl Gateway {
         let before = push_session.take();
         let mut memory = before.clone();
         let findings = match &mut memory {
-            Some(memory) if !known => memory.checker.message(&item.bytes),
+            Some(memory) if !known => memory.checker.parsed(message),
             _ => Vec::new(),
         };
         if strict && breaks(&findings) {
@@ -160,14 +164,14 @@ impl Gateway {
         };
         let ask = self.ask_for(gate.as_ref(), &asker, session, about, now);
         let ask = ask.map_err(Trouble::Failed)?;
-        let passages = memory
-            .as_mut()
-            .map(|memory| memory.hear(&item.bytes.as_ref().into(), gate.as_ref(), &draft));
+        let passages = memory.as_mut().map(|memory| memory.hear(message, gate.as_ref(), &draft));
         let entry = self.keeper.message(draft, passages.unwrap_or_default());
         let protocol = source.protocol.name().to_owned();
+        let message = Some(message.clone());
+        let judged = Judged { entry, message, protocol, gate: gate.clone(), ask };
         // Meanwhile the session has no memory: whoever waits may go, and what is under way is recorded all the same.
-        let admitted = self.admit(Judged { entry, protocol, gate: gate.clone(), ask }).await;
-        let Admitted::Accepted(mut accepted) = admitted.map_err(Trouble::Failed)? else {
+        let admitted = self.admit(judged).await.map_err(Trouble::Failed)?;
+        let Admitted::Accepted(mut accepted) = admitted else {
             push_session.restore(before);
             push_session.remember(event_id);
             return Err(Trouble::Reused);
@@ -181,7 +185,7 @@ impl Gateway {
         Ok(accepted)
     }
 
-    async fn verdict(self: &Arc<Self>, event: &Value, agent: &str, session: &str) -> Gated {
+    async fn verdict(self: &Arc<Self>, event: View<'_>, agent: &str, session: &str) -> Gated {
         let Some(action) = read::action(event) else {
             let unseen = Some("no tool or no id in the event".to_owned());
             return denied(NO_ACTION.code, "The event does not say what would run.", unseen).into();
@@ -201,7 +205,7 @@ impl Gateway {
 
     /// Keeps what stood in the way as evidence; what it is called, and what was wrong.
     async fn recorded(
-        &self,
+        self: &Arc<Self>,
         source: &Pusher,
         waiting: &Waiting,
         trouble: Trouble,
@@ -218,7 +222,7 @@ impl Gateway {
             }
         };
         let body = waiting.body.clone();
-        let item = Item { bytes: body, read: Err(findings.clone()) };
+        let item = Item { bytes: body, message: None, read: Err(findings.clone()) };
         let draft = source.evidence(&item, &findings, self.clock.now());
         let evidence = self.keeper.message(draft, Vec::new());
         if let Err(error) = self.history.commit(vec![evidence.into()], Durability::Synced).await {
@@ -246,9 +250,9 @@ impl Gateway {
 
     /// The refusal of an event that was not looked at any further.
     pub fn refusal(&self, code: &'static str, message: &str, body: &[u8]) -> Refusal {
-        let event: Value = serde_json::from_slice(body).unwrap_or_default();
-        let named = event.get("id").and_then(Value::as_str).unwrap_or_default();
-        let about = About { session: "", event: named, action: read::action(&event) };
+        let event = Message::parse(Protocol::Aep, Bytes::copy_from_slice(body)).ok();
+        let (named, action) = about(event.as_ref());
+        let about = About { session: "", event: &named, action };
         let message = message.to_owned();
         let decided = Decided { behavior: Behavior::Deny, message: message.clone() };
         let now = self.clock.now();
@@ -304,4 +308,12 @@ impl Gateway {
         }
         response
     }
+}
+
+/// The id of an event, and the action that it is about.
+fn about(message: Option<&Message>) -> (String, Option<Action>) {
+    let Some(message) = message else { return (String::new(), None) };
+    let document = message.document();
+    let named = document.root().get("id").and_then(View::as_str).unwrap_or_default();
+    (named.into_owned(), read::action(document.root()))
 }

@@ -8,9 +8,9 @@
 //! What is held is in no file. Where a gateway stops in the middle of a text, what it held is gone, and the rest of that
 //! line is not kept. The same goes for what is too long, and for a text that never ends.
 
+use banister_events::capture::{TextKind, TextStep, text_name};
 use banister_events::event::Protocol;
-use banister_events::text;
-use bytes::Bytes;
+use banister_events::{Message, text};
 use serde_json::{Value, json};
 
 use crate::keep::redact;
@@ -25,16 +25,16 @@ const MOST: usize = 64;
 /// What is held of a session's texts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pieces {
-    held: Vec<Held>,
+    held: Vec<BufferedText>,
     /// Something may have been held that is not known any more.
     interrupted: bool,
 }
 
 /// One text that is under way.
 #[derive(Debug, Clone)]
-struct Held {
-    /// What it is called, and of which kind it is.
-    id: (Sort, String),
+struct BufferedText {
+    /// What kind it is of, and what it is called.
+    id: (TextKind, String),
     /// The last piece, without its text.
     piece: Value,
     field: &'static str,
@@ -45,30 +45,6 @@ struct Held {
     skips: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
-    Text,
-    Reasoning,
-    Arguments,
-    Output,
-}
-
-/// What an event does to texts.
-enum Act {
-    Begins(Sort),
-    Adds {
-        sort: Sort,
-        field: &'static str,
-        loose: bool,
-        ends: bool,
-    },
-    Ends(Sort),
-    EndsAll,
-    /// Says a part of what another event says whole.
-    Repeated,
-    Other,
-}
-
 impl Pieces {
     /// Those of a session that has a past.
     pub(super) fn interrupted() -> Self {
@@ -76,60 +52,61 @@ impl Pieces {
     }
 
     /// What is kept of an event, where that is not the event alone.
-    pub(super) fn keep(&mut self, protocol: Protocol, bytes: &[u8]) -> Option<Bytes> {
-        let event: Value = serde_json::from_slice(bytes).ok()?;
-        let act = act(protocol, &event);
-        let name = |sort| (sort, name(protocol, &event));
+    pub(super) fn keep(&mut self, protocol: Protocol, message: &Message) -> Option<Message> {
+        let document = message.document();
+        let step = TextStep::of(protocol, document.root());
+        let name = |kind| (kind, text_name(protocol, document.root()).into_owned());
+        let made = |events| Message::of_value(protocol, one_or_all(events));
         let mut kept = Vec::new();
-        match act {
-            Act::Repeated => return Some(Bytes::from_static(b"[]")),
-            Act::Begins(sort) => {
+        match step {
+            TextStep::Repeated => return Some(made(Vec::new())),
+            TextStep::Begins(kind) => {
                 self.release(&mut kept, |held| held.loose);
-                let id = name(sort);
+                let id = name(kind);
                 self.held.retain(|held| held.id != id);
                 if self.held.len() < MOST {
-                    self.held.push(Held::new(id, "", false));
+                    self.held.push(BufferedText::new(id, "", false));
                 }
             }
-            Act::Adds { sort, field, loose, ends } => {
-                let mut id = name(sort);
+            TextStep::Adds { kind, field, loose, ends } => {
+                let mut id = name(kind);
                 // A loose piece without a name goes on with what came last.
-                let last = self.held.iter().rfind(|held| held.loose && held.id.0 == sort);
+                let last = self.held.iter().rfind(|held| held.loose && held.id.0 == kind);
                 if let Some(last) = last.filter(|_| loose && id.1.is_empty()) {
                     id = last.id.clone();
                 }
                 self.release(&mut kept, |held| held.loose && held.id != id);
-                kept.extend(self.add(id, event.clone(), field, loose, ends));
-                let as_it_came = kept.len() == 1 && kept.first() == Some(&event);
-                return (!as_it_came).then(|| array(kept));
+                kept.extend(self.add(id, message.value().clone(), field, loose, ends));
+                let as_it_came = kept.len() == 1 && kept.first() == Some(message.value());
+                return (!as_it_came).then(|| made(kept));
             }
-            Act::Ends(sort) => {
-                let id = name(sort);
+            TextStep::Ends(kind) => {
+                let id = name(kind);
                 self.release(&mut kept, |held| held.loose || held.id == id);
             }
-            Act::EndsAll => {
+            TextStep::EndsAll => {
                 self.release(&mut kept, |_| true);
                 self.interrupted = false;
             }
-            Act::Other => self.release(&mut kept, |held| held.loose),
+            TextStep::Nothing => self.release(&mut kept, |held| held.loose),
         }
         if kept.is_empty() {
             return None;
         }
-        kept.push(text::redact_json(&event));
-        Some(array(kept))
+        kept.push(text::redact_json(message.value()));
+        Some(made(kept))
     }
 
     /// A piece on its way to what it is a piece of; what can be told of it by now.
     fn add(
         &mut self,
-        id: (Sort, String),
+        id: (TextKind, String),
         mut event: Value,
         field: &'static str,
         loose: bool,
         ends: bool,
     ) -> Option<Value> {
-        let whole = id.0 == Sort::Arguments;
+        let whole = id.0 == TextKind::Arguments;
         let piece = event.get_mut(field).map(Value::take);
         let piece = piece.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
         let known = self.held.iter().position(|held| held.id == id);
@@ -137,7 +114,7 @@ impl Pieces {
             if self.held.len() >= MOST {
                 return None;
             }
-            self.held.push(Held::new(id, field, self.interrupted));
+            self.held.push(BufferedText::new(id, field, self.interrupted));
         }
         let at = known.unwrap_or(self.held.len() - 1);
         let held = self.held.get_mut(at)?;
@@ -171,9 +148,9 @@ impl Pieces {
     }
 
     /// Tells what is held of some texts, which end with that.
-    fn release(&mut self, kept: &mut Vec<Value>, which: impl Fn(&Held) -> bool) {
+    fn release(&mut self, kept: &mut Vec<Value>, which: impl Fn(&BufferedText) -> bool) {
         for held in self.held.extract_if(.., |held| which(held)) {
-            let clean = clean(&held.text, held.id.0 == Sort::Arguments);
+            let clean = clean(&held.text, held.id.0 == TextKind::Arguments);
             let mut piece = held.piece;
             if let Some(fields) = piece.as_object_mut().filter(|_| !clean.is_empty()) {
                 fields.insert(held.field.to_owned(), json!(clean));
@@ -183,8 +160,8 @@ impl Pieces {
     }
 }
 
-impl Held {
-    fn new(id: (Sort, String), field: &'static str, skips: bool) -> Self {
+impl BufferedText {
+    fn new(id: (TextKind, String), field: &'static str, skips: bool) -> Self {
         Self { id, piece: Value::Null, field, text: String::new(), loose: false, skips }
     }
 
@@ -229,54 +206,9 @@ fn clean(told: &str, whole: bool) -> String {
     text::redact(told).into_owned()
 }
 
-fn act(protocol: Protocol, event: &Value) -> Act {
-    let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
-    let adds = |sort, loose| Act::Adds { sort, field: "delta", loose, ends: false };
-    match (protocol, kind) {
-        (Protocol::Agui, "TEXT_MESSAGE_START") => Act::Begins(Sort::Text),
-        (Protocol::Agui, "TEXT_MESSAGE_CONTENT") => adds(Sort::Text, false),
-        (Protocol::Agui, "TEXT_MESSAGE_CHUNK") => adds(Sort::Text, true),
-        (Protocol::Agui, "TEXT_MESSAGE_END") => Act::Ends(Sort::Text),
-        (Protocol::Agui, "REASONING_MESSAGE_START" | "THINKING_TEXT_MESSAGE_START") => {
-            Act::Begins(Sort::Reasoning)
-        }
-        (Protocol::Agui, "REASONING_MESSAGE_CONTENT" | "THINKING_TEXT_MESSAGE_CONTENT") => {
-            adds(Sort::Reasoning, false)
-        }
-        (Protocol::Agui, "REASONING_MESSAGE_CHUNK") => adds(Sort::Reasoning, true),
-        (Protocol::Agui, "REASONING_MESSAGE_END" | "THINKING_TEXT_MESSAGE_END") => {
-            Act::Ends(Sort::Reasoning)
-        }
-        (Protocol::Agui, "TOOL_CALL_START") => Act::Begins(Sort::Arguments),
-        (Protocol::Agui, "TOOL_CALL_ARGS") => adds(Sort::Arguments, false),
-        (Protocol::Agui, "TOOL_CALL_CHUNK") => adds(Sort::Arguments, true),
-        (Protocol::Agui, "TOOL_CALL_END") => Act::Ends(Sort::Arguments),
-        (Protocol::Agui, "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR") => Act::EndsAll,
-        (Protocol::Aaep, "aaep:agent.output.streaming") => {
-            let ends = event.get("complete").and_then(Value::as_bool) == Some(true);
-            Act::Adds { sort: Sort::Output, field: "chunk", loose: false, ends }
-        }
-        (Protocol::Aaep, kind) if kind.starts_with("aaep:agent.session.") => Act::EndsAll,
-        // The whole follows.
-        (Protocol::Aep, "model.delta") => Act::Repeated,
-        _ => Act::Other,
-    }
-}
-
-fn name(protocol: Protocol, event: &Value) -> String {
-    let names: &[&str] = match protocol {
-        Protocol::Agui => &["messageId", "toolCallId"],
-        Protocol::Aaep => &["output_id", "session_id"],
-        Protocol::Aep => &["id"],
-    };
-    let name = names.iter().find_map(|name| event.get(*name)?.as_str());
-    name.unwrap_or_default().to_owned()
-}
-
-fn array(mut events: Vec<Value>) -> Bytes {
+fn one_or_all(mut events: Vec<Value>) -> Value {
     let only = (events.len() == 1).then(|| events.pop()).flatten();
-    let body = only.unwrap_or(Value::Array(events));
-    Bytes::from(serde_json::to_vec(&body).unwrap_or_default())
+    only.unwrap_or(Value::Array(events))
 }
 
 #[cfg(test)]

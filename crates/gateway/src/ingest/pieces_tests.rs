@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use banister_events::activity::What;
 use banister_journal::{Level, Query, Syntax};
+use bytes::Bytes;
 
 use super::*;
 use crate::clock::Clock;
@@ -246,13 +247,17 @@ async fn the_same_piece_again_is_known_again_whatever_was_kept_of_it() {
     assert_eq!(gateway.push(other).await.unwrap()[3].status, Status::Refused);
 }
 
+fn message(event: Value) -> Message {
+    Message::of_value(Protocol::Agui, event)
+}
+
 #[test]
 fn a_key_of_many_lines_is_held_until_its_end() {
     let mut pieces = Pieces::default();
     let mut keep = |delta: &str| {
-        let event = content(delta).to_string();
-        let kept = pieces.keep(Protocol::Agui, event.as_bytes());
-        kept.map_or(event, |kept| String::from_utf8_lossy(&kept).into_owned())
+        let event = message(content(delta));
+        let kept = pieces.keep(Protocol::Agui, &event).unwrap_or(event);
+        String::from_utf8_lossy(kept.bytes()).into_owned()
     };
     assert!(keep("Here:\n-----BEGIN PRIVATE ").contains("Here:"));
     assert_eq!(keep("KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n"), "[]");
@@ -265,15 +270,15 @@ fn what_is_too_long_to_be_held_is_not_kept() {
     let mut pieces = Pieces::default();
     let long = "x".repeat(LINE_BYTES);
     for _ in 0..3 {
-        let kept = pieces.keep(Protocol::Agui, content(&long).to_string().as_bytes());
-        assert_eq!(kept.as_deref(), Some(&b"[]"[..]));
+        let kept = pieces.keep(Protocol::Agui, &message(content(&long)));
+        assert_eq!(kept.map(|kept| kept.bytes().clone()).as_deref(), Some(&b"[]"[..]));
         assert!(pieces.held.iter().all(|held| held.text.len() <= LINE_BYTES));
     }
-    let kept = pieces.keep(Protocol::Agui, content("x\nshort\n").to_string().as_bytes()).unwrap();
-    assert_eq!(serde_json::from_slice::<Value>(&kept).unwrap(), content("short\n"));
+    let kept = pieces.keep(Protocol::Agui, &message(content("x\nshort\n"))).unwrap();
+    assert_eq!(kept.value(), &content("short\n"));
     for number in 0..MOST * 2 {
         let event = json!({ "type": "TEXT_MESSAGE_CONTENT", "messageId": number.to_string(), "delta": "x" });
-        pieces.keep(Protocol::Agui, event.to_string().as_bytes());
+        pieces.keep(Protocol::Agui, &message(event));
     }
     assert_eq!(pieces.held.len(), MOST);
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use banister_events::activity::{Gate, Origin};
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
-use banister_events::frame;
+use banister_events::{Message, frame};
 use banister_journal::{Draft, Kind, Level, Passage, Record};
 use jiff::Timestamp;
 use tokio::sync::OwnedMutexGuard;
@@ -17,7 +17,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::asks::AskListener;
 use super::pieces::Pieces;
 use crate::index::Index;
-use crate::project::{Body, Pushed};
+use crate::project::Pushed;
 use crate::{Error, Gateway};
 
 /// How many sessions are remembered.
@@ -53,9 +53,10 @@ pub(super) struct PushSession {
 /// What is known of a session's events.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
+    protocol: Protocol,
     pub(super) checker: Checker,
     /// What they tell, for those who search.
-    reader: Option<Pushed>,
+    reader: Pushed,
     index: Index,
     /// What is held of texts in pieces.
     pub(super) pieces: Pieces,
@@ -65,8 +66,9 @@ pub(super) struct Memory {
 impl Memory {
     fn new(protocol: Protocol) -> Self {
         Self {
+            protocol,
             checker: Checker::new(protocol),
-            reader: Pushed::of(protocol.name()),
+            reader: Pushed::new(protocol),
             index: Index::default(),
             pieces: Pieces::default(),
             seq: 0,
@@ -76,43 +78,42 @@ impl Memory {
     /// What can be found now that this event is there.
     pub(super) fn hear(
         &mut self,
-        event: &Body<'_>,
+        event: &Message,
         gate: Option<&Gate>,
         draft: &Draft,
     ) -> Vec<Passage> {
         self.seq += 1;
         let origin =
             Origin { session: draft.session.as_str().into(), seq: self.seq, time: draft.time };
-        let Some(reader) = &mut self.reader else { return Vec::new() };
-        let told = reader.message(event, gate, draft.action.as_deref(), &origin);
+        let told = self.reader.message(event, gate, draft.action.as_deref(), &origin);
         told.iter().filter_map(|activity| self.index.add(activity)).collect()
     }
 
     /// Whether anything can be told of an event, whatever is wrong with it.
-    pub(super) fn can_tell(&self, event: &[u8], now: Timestamp) -> bool {
+    pub(super) fn can_tell(&self, event: &Message, now: Timestamp) -> bool {
         let origin = Origin { session: "".into(), seq: self.seq + 1, time: now };
-        let reader = self.reader.clone();
-        reader.is_some_and(|mut reader| {
-            !reader.message(&event.into(), None, None, &origin).is_empty()
-        })
+        !self.reader.clone().message(event, None, None, &origin).is_empty()
     }
 
     /// An event that is there already.
     fn recall(&mut self, record: &Record) {
         self.seq = record.seq;
-        // What was not kept whole may have told anything.
-        if record.captured.level == Level::Full {
-            self.checker.message(&record.body);
-        } else {
-            self.checker.unframed(frame::Error::Truncated { missing: 0 });
+        let message = Message::recorded(self.protocol, record.body.clone());
+        match &message {
+            Ok(message) if record.captured.level == Level::Full => {
+                self.checker.parsed(message);
+            }
+            // What was not kept whole may have told anything.
+            _ => {
+                self.checker.unframed(frame::Error::Truncated { missing: 0 });
+            }
         }
         self.pieces = Pieces::interrupted();
         let origin =
             Origin { session: record.session.as_str().into(), seq: record.seq, time: record.time };
-        if let Some(reader) = &mut self.reader {
-            for activity in reader.told(record, &origin) {
-                self.index.add(&activity);
-            }
+        let Ok(message) = message else { return };
+        for activity in self.reader.told(record, Some(&message), &origin) {
+            self.index.add(&activity);
         }
     }
 }

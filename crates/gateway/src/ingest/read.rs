@@ -1,16 +1,13 @@
 //! What a pushed message says about itself: its session, its agent, its id. Nothing here is believed further than that:
 //! sessions are named by the key as well, so nobody can speak in somebody else's.
 
-use std::borrow::Cow;
-
+use banister_events::capture::{self, MessageHeader};
 use banister_events::check::{self, Checker};
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
-use banister_events::json::{Parser, View};
-use banister_events::{aaep, frame, id, text};
+use banister_events::{Message, frame, id, text};
 use bytes::Bytes;
 
-use super::asks::may_ask;
 use super::{LockedSessions, NOT_AN_EVENT, OTHER_THREAD, Pusher, kept};
 
 /// The longest id, turn or name that is taken as it is.
@@ -20,6 +17,8 @@ const NAME_BYTES: usize = 200;
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) bytes: Bytes,
+    /// The message that the bytes are, where they are one.
+    pub(super) message: Option<Message>,
     /// What it says about itself, or why it cannot be taken.
     pub(super) read: Result<EventFacts, Vec<Finding>>,
 }
@@ -79,120 +78,89 @@ impl Item {
 impl Pusher {
     /// What the messages of a batch say about themselves.
     pub(super) fn read(&self, messages: Vec<Result<Bytes, frame::Error>>) -> Vec<Item> {
-        let mut parser = Parser::default();
         let read = |(index, message): (usize, Result<Bytes, frame::Error>)| match message {
-            Ok(bytes) => {
-                let read = self.facts(&bytes, index, &mut parser);
-                Item { bytes, read }
-            }
+            Ok(bytes) => match Message::parse(self.protocol, bytes.clone()) {
+                Ok(message) => {
+                    let read = self.facts(&message, index);
+                    Item { bytes, message: Some(message), read }
+                }
+                Err(error) => {
+                    let findings = kept(vec![check::unreadable(self.protocol, &error)]);
+                    Item { bytes, message: None, read: Err(findings) }
+                }
+            },
             Err(error) => {
                 let finding = Checker::new(self.protocol).unframed(error);
-                Item { bytes: Bytes::new(), read: Err(vec![finding]) }
+                Item { bytes: Bytes::new(), message: None, read: Err(vec![finding]) }
             }
         };
         messages.into_iter().enumerate().map(read).collect()
     }
 
-    fn facts(
-        &self,
-        bytes: &[u8],
-        index: usize,
-        parser: &mut Parser,
-    ) -> Result<EventFacts, Vec<Finding>> {
-        let unreadable = || kept(check::alone(self.protocol, bytes));
-        let document = parser.parse(bytes).map_err(|_| unreadable())?;
+    fn facts(&self, message: &Message, index: usize) -> Result<EventFacts, Vec<Finding>> {
+        let document = message.document();
         let event = document.root();
         if !event.is_object() {
-            return Err(unreadable());
+            return Err(kept(check::message(self.protocol, message)));
         }
-        let mut facts = match self.protocol {
-            Protocol::Aaep => self.aaep(event)?,
-            Protocol::Agui => self.agui(event),
-            Protocol::Aep => self.aep(event),
-        };
-        facts.asks = may_ask(self.protocol, event);
-        // What has no id of its own is known again by that of the push.
-        let push = || self.idempotency.as_ref().map(|push| format!("{push}/{index}"));
-        facts.id = facts.id.or_else(push);
-        Ok(facts)
-    }
-
-    fn aaep(&self, event: View<'_>) -> Result<EventFacts, Vec<Finding>> {
-        let kind = word(event, "/type").unwrap_or_default();
-        if aaep::event::is_control(&kind) {
+        let header = MessageHeader::of(self.protocol, event);
+        if header.is_control {
+            let kind = header.kind.unwrap_or_default();
             let message = format!("{} is no event", text::one_line(&kind));
             return Err(vec![NOT_AN_EVENT.at("/type", message)]);
         }
-        let agent = name(event, "/producer/agent_id");
+        let agent = header.agent.as_deref().and_then(name);
+        let agent = agent.unwrap_or_else(|| match self.protocol {
+            Protocol::Agui => Protocol::Agui.name().to_owned(),
+            Protocol::Aaep | Protocol::Aep => "unknown".to_owned(),
+        });
+        // What has no id of its own is known again by that of the push.
+        let push = || self.idempotency.as_ref().map(|push| format!("{push}/{index}"));
         Ok(EventFacts {
-            place: self.session(&[&word(event, "/session_id").unwrap_or("-".into())]),
-            agent: agent.unwrap_or_else(|| "unknown".to_owned()),
-            id: key(event, "/event_id"),
-            turn: name(event, "/session_id"),
-            action: name(event, "/call_id"),
-            asks: false,
-            findings: Vec::new(),
+            place: self.session_of(&header, &agent),
+            agent,
+            id: header.id.as_deref().map(key).or_else(push),
+            turn: header.turn.as_deref().and_then(name),
+            action: header.action.as_deref().and_then(name),
+            asks: capture::may_ask(self.protocol, event),
+            findings: self.other_thread(&header).into_iter().collect(),
         })
     }
 
-    fn agui(&self, event: View<'_>) -> EventFacts {
-        let thread = self.thread.as_deref().unwrap_or("-");
-        let named = word(event, "/threadId").filter(|named| named != thread);
-        let other = |named: Cow<'_, str>| {
-            let message = format!("it names the thread {}", text::one_line(&named));
-            OTHER_THREAD.at("/threadId", text::shorten(&message, 300))
+    /// Where a message belongs: AG-UI's events to the thread that they were pushed to, a response to its request.
+    fn session_of(&self, header: &MessageHeader<'_>, agent: &str) -> SessionRef {
+        if let Some(request) = header.request.as_deref() {
+            return SessionRef::Of(key(request));
+        }
+        let session = header.session.as_deref().unwrap_or("-");
+        let names: &[&str] = match self.protocol {
+            Protocol::Aaep => &[session],
+            Protocol::Agui => &[self.thread.as_deref().unwrap_or("-")],
+            Protocol::Aep => &[agent, session],
         };
-        EventFacts {
-            place: self.session(&[thread]),
-            agent: "agui".to_owned(),
-            id: None,
-            turn: name(event, "/runId"),
-            action: name(event, "/toolCallId"),
-            asks: false,
-            findings: named.map(other).into_iter().collect(),
-        }
-    }
-
-    fn aep(&self, event: View<'_>) -> EventFacts {
-        let agent = name(event, "/agent/slug").unwrap_or_else(|| "unknown".to_owned());
-        let request = key(event, "/request_event_id").filter(|_| event.get("type").is_none());
-        let place = request.map_or_else(
-            || {
-                let session =
-                    word(event, "/session/id").or_else(|| word(event, "/session/conversation_id"));
-                self.session(&[&agent, &session.unwrap_or("-".into())])
-            },
-            SessionRef::Of,
-        );
-        EventFacts {
-            place,
-            agent,
-            id: key(event, "/id"),
-            turn: name(event, "/session/turn_id"),
-            action: name(event, "/action/id").or_else(|| name(event, "/action_id")),
-            asks: false,
-            findings: Vec::new(),
-        }
-    }
-
-    fn session(&self, names: &[&str]) -> SessionRef {
         let mut parts = vec![self.key.as_str(), self.protocol.name()];
         parts.extend(names);
         SessionRef::Session(id::derive("s_", &parts))
     }
-}
 
-fn word<'a>(event: View<'a>, pointer: &str) -> Option<Cow<'a, str>> {
-    event.pointer(pointer)?.as_str().filter(|word| !word.is_empty())
+    /// The finding for an event that names another thread than the one that it was pushed to.
+    fn other_thread(&self, header: &MessageHeader<'_>) -> Option<Finding> {
+        if self.protocol != Protocol::Agui {
+            return None;
+        }
+        let thread = self.thread.as_deref().unwrap_or("-");
+        let named = header.session.as_deref().filter(|named| *named != thread)?;
+        let message = format!("it names the thread {}", text::one_line(named));
+        Some(OTHER_THREAD.at(header.session_pointer, text::shorten(&message, 300)))
+    }
 }
 
 /// A name that is short enough to be kept beside the event.
-fn name(event: View<'_>, pointer: &str) -> Option<String> {
-    word(event, pointer).filter(|word| word.len() <= NAME_BYTES).map(Cow::into_owned)
+fn name(word: &str) -> Option<String> {
+    (word.len() <= NAME_BYTES).then(|| word.to_owned())
 }
 
 /// An id that stands for one event, however long it is.
-fn key(event: View<'_>, pointer: &str) -> Option<String> {
-    let word = word(event, pointer)?;
-    Some(if word.len() <= NAME_BYTES { word.into_owned() } else { id::derive("h_", &[&word]) })
+fn key(word: &str) -> String {
+    if word.len() <= NAME_BYTES { word.to_owned() } else { id::derive("h_", &[word]) }
 }

@@ -1,12 +1,11 @@
 //! Actions that were decided about before, as their records have them.
 
 use banister_events::activity::{Action, Context};
-use banister_events::aep;
 use banister_events::aep::mapping::{Agents, Stamp};
 use banister_events::event::Protocol;
+use banister_events::{Message, aep};
 use banister_journal::Record;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::Gated;
 use crate::project::source_of;
@@ -34,21 +33,25 @@ impl RecordedVerdict {
     pub fn of(agents: &Agents, record: &Record) -> Option<Self> {
         let gated = Self::gated(record)?;
         let (agent, events) = events(agents, record)?;
-        let request = events
-            .iter()
-            .find(|event| event.get("type").and_then(Value::as_str) == Some("action.requested"))?;
-        let Context { cwd, .. } = aep::read::context(request);
-        Some(Self { agent, action: aep::read::action(request)?, cwd, gated })
+        let is_request = |event: &&Message| {
+            event.document().root().get("type").is_some_and(|kind| kind.is("action.requested"))
+        };
+        let request = events.iter().find(is_request)?.document();
+        let Context { cwd, .. } = aep::read::context(request.root());
+        Some(Self { agent, action: aep::read::action(request.root())?, cwd, gated })
     }
 }
 
 /// The events that a record's bytes are.
-fn events(agents: &Agents, record: &Record) -> Option<(String, Vec<Value>)> {
-    let body: Value = serde_json::from_slice(&record.body).ok()?;
+fn events(agents: &Agents, record: &Record) -> Option<(String, Vec<Message>)> {
     if record.source.protocol == Protocol::Aep.name() {
-        return Some((record.source.agent.clone(), vec![body]));
+        let event = Message::recorded(Protocol::Aep, record.body.clone()).ok()?;
+        return Some((record.source.agent.clone(), vec![event]));
     }
     let (mapping, hook) = source_of(agents, &record.source.protocol)?;
     let stamp = Stamp { session: &record.session, seq: record.seq, time: record.time };
-    Some((mapping.agent.clone(), mapping.map(hook, &body, &stamp).events))
+    let payload = Message::payload(record.body.clone()).ok()?;
+    let events = mapping.map(hook, payload.value(), &stamp).events.into_iter();
+    let events = events.map(|event| Message::of_value(Protocol::Aep, event)).collect();
+    Some((mapping.agent.clone(), events))
 }

@@ -4,16 +4,14 @@
 //! answer to an action that went through the gate is the desk's to tell: what an agent says about it is not told. Neither
 //! is what it says about its own asks: they are on the desk, with records of their own.
 
-use std::cell::OnceCell;
 use std::collections::{HashSet, VecDeque};
 
 use banister_events::activity::{Activity, Gate, Origin, What};
 use banister_events::event::Protocol;
-use banister_events::json::Parser;
-use banister_events::{aaep, aep, agui};
+use banister_events::json::View;
+use banister_events::{Message, Reader, capture};
 use banister_journal::Record;
 use serde::Deserialize;
-use serde_json::Value;
 
 /// How many actions that went through the gate are remembered.
 const GATED: usize = 4_096;
@@ -21,6 +19,7 @@ const GATED: usize = 4_096;
 /// One session's pushed events on their way to activities.
 #[derive(Debug, Clone)]
 pub(crate) struct Pushed {
+    protocol: Protocol,
     reader: Reader,
     /// Asks that the agent opened and has not closed.
     asked: HashSet<String>,
@@ -28,60 +27,51 @@ pub(crate) struct Pushed {
     order: VecDeque<String>,
 }
 
-#[derive(Debug, Clone)]
-enum Reader {
-    Aaep(Box<aaep::read::Reader>),
-    Agui(Box<agui::read::Reader>),
-    Aep(Box<aep::read::Reader>),
-}
-
-/// What is kept of one event. It is parsed once, however many read it.
-#[derive(Debug)]
-pub(crate) struct Body<'b> {
-    bytes: &'b [u8],
-    value: OnceCell<Option<Value>>,
-}
-
-impl<'b> From<&'b [u8]> for Body<'b> {
-    fn from(bytes: &'b [u8]) -> Self {
-        Self { bytes, value: OnceCell::new() }
-    }
-}
-
-impl Body<'_> {
-    fn value(&self) -> Option<&Value> {
-        self.value.get_or_init(|| serde_json::from_slice(self.bytes).ok()).as_ref()
-    }
-}
-
 impl Pushed {
     /// What reads records of a protocol, where that is one that events are pushed in.
     pub(crate) fn of(protocol: &str) -> Option<Self> {
-        let reader = match Protocol::parse(protocol)? {
-            Protocol::Aaep => Reader::Aaep(Box::default()),
-            Protocol::Agui => Reader::Agui(Box::default()),
-            Protocol::Aep => Reader::Aep(Box::default()),
-        };
-        Some(Self { reader, asked: HashSet::new(), gated: HashSet::new(), order: VecDeque::new() })
+        Protocol::parse(protocol).map(Self::new)
     }
 
-    /// What everybody is told of the next record.
-    pub(crate) fn told(&mut self, record: &Record, origin: &Origin) -> Vec<Activity> {
+    /// What reads events of a protocol.
+    pub(crate) fn new(protocol: Protocol) -> Self {
+        Self {
+            protocol,
+            reader: Reader::for_protocol(protocol),
+            asked: HashSet::new(),
+            gated: HashSet::new(),
+            order: VecDeque::new(),
+        }
+    }
+
+    /// What everybody is told of the next record, whose body is parsed where it was not.
+    pub(crate) fn told(
+        &mut self,
+        record: &Record,
+        parsed: Option<&Message>,
+        origin: &Origin,
+    ) -> Vec<Activity> {
+        let message = match parsed {
+            Some(message) => message.clone(),
+            None => match Message::recorded(self.protocol, record.body.clone()) {
+                Ok(message) => message,
+                Err(_) => return Vec::new(),
+            },
+        };
         let gate = record.gate.as_ref().and_then(|gate| Gate::deserialize(gate).ok());
-        let body = Body::from(record.body.as_ref());
-        self.message(&body, gate.as_ref(), record.action.as_deref(), origin)
+        self.message(&message, gate.as_ref(), record.action.as_deref(), origin)
     }
 
     /// What everybody is told of what is kept of one event: the desk tells what is asked, and how that ended.
     pub(crate) fn message(
         &mut self,
-        body: &Body<'_>,
+        message: &Message,
         gate: Option<&Gate>,
         action: Option<&str>,
         origin: &Origin,
     ) -> Vec<Activity> {
-        let mut told = self.read(body, gate, origin);
-        if let (Reader::Aep(_), Some(_), Some(action)) = (&self.reader, gate, action) {
+        let mut told = self.read(message, gate, origin);
+        if let (Protocol::Aep, Some(_), Some(action)) = (self.protocol, gate, action) {
             self.remember(action);
         }
         told.retain(|activity| match &activity.what {
@@ -100,39 +90,36 @@ impl Pushed {
     /// The activities of what is kept of one event. That may be several events: no door takes an array for an event.
     pub(crate) fn read(
         &mut self,
-        body: &Body<'_>,
+        message: &Message,
         gate: Option<&Gate>,
         origin: &Origin,
     ) -> Vec<Activity> {
-        if body.bytes.first() != Some(&b'[') {
-            return self.event(body, gate, origin);
+        let (document, mut told) = (message.document(), Vec::new());
+        let root = document.root();
+        if root.is_array() {
+            for event in root.items() {
+                self.event(event, gate, origin, &mut told);
+            }
+        } else {
+            self.event(root, gate, origin, &mut told);
         }
-        let events: Vec<Value> = serde_json::from_slice(body.bytes).unwrap_or_default();
-        let read = |event: Value| self.event(&event.to_string().as_bytes().into(), gate, origin);
-        events.into_iter().flat_map(read).collect()
+        told
     }
 
-    fn event(&mut self, body: &Body<'_>, gate: Option<&Gate>, origin: &Origin) -> Vec<Activity> {
-        match &mut self.reader {
-            Reader::Agui(reader) => {
-                let (mut parser, mut told) = (Parser::default(), Vec::new());
-                if let Ok(document) = parser.parse(body.bytes) {
-                    reader.read(document.root(), origin, &mut told);
-                }
-                told
-            }
-            Reader::Aaep(reader) => {
-                body.value().map(|event| reader.read(event, origin)).unwrap_or_default()
-            }
-            Reader::Aep(reader) => {
-                let Some(event) = body.value() else { return Vec::new() };
-                let mut told = reader.read(event, gate, origin);
-                let answers = event.as_object().is_some_and(aep::event::is_response);
-                if answers && told.iter().any(|activity| self.decided_here(activity)) {
-                    told.clear();
-                }
-                told
-            }
+    fn event(
+        &mut self,
+        event: View<'_>,
+        gate: Option<&Gate>,
+        origin: &Origin,
+        told: &mut Vec<Activity>,
+    ) {
+        let before = told.len();
+        self.reader.read_view(event, gate, origin, told);
+        let new = told.get(before..).unwrap_or_default();
+        if capture::is_response(self.protocol, event)
+            && new.iter().any(|activity| self.decided_here(activity))
+        {
+            told.truncate(before);
         }
     }
 

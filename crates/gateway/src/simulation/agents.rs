@@ -208,7 +208,7 @@ fn aaep_turn(agent: &str, turn: usize) -> Vec<Value> {
             told.extend(translator.message(event.to_string().as_bytes(), now).unwrap());
         }
         told.extend(translator.finish());
-        let plain = |told: banister_events::translate::Told| {
+        let plain = |told: banister_events::translate::Translated| {
             let mut event = told.event.into_value();
             event.as_object_mut().unwrap().remove("extensions");
             event

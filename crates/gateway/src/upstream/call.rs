@@ -1,42 +1,34 @@
-//! One request to an agent: a connection of its own, no redirects, bytes to messages in either form.
+//! One request to an agent: no redirects, bytes to messages in either form.
 
+use banister_client::transport::{HttpBody, HttpError, HttpResponse, words_of};
 use banister_events::agui::encoding::{Encoding, MEDIA_TYPE_PROTOBUF, MEDIA_TYPE_SSE, of_response};
 use banister_events::agui::protobuf;
+use banister_events::event::Protocol;
 use banister_events::frame::length::Messages;
 use banister_events::frame::sse::Parser;
+use banister_events::json::Reason;
 use banister_events::limits::MESSAGE_BYTES;
-use banister_events::{frame, text};
+use banister_events::{Message, frame, text};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
-use http::{HeaderValue, Method, Request, Response};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use serde::de::IgnoredAny;
-use serde_json::Value;
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
+use http::{HeaderValue, Method, Request};
 
 use super::Upstream;
 
-/// How much of a refusal is read, and how much of it is told.
-const REFUSAL_BYTES: usize = 64 * 1024;
-const REFUSAL_WORDS: usize = 300;
+/// How much of what an agent says instead of a run is passed on, in characters.
+const LONGEST_WORDS: usize = 300;
 
 /// Why an agent gave no run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("the agent cannot be reached: {0}")]
-    Unreachable(std::io::Error),
+    Unreachable(HttpError),
     #[error("the agent refused the run with {status}: {words}")]
     Refused { status: u16, words: String },
     #[error("the agent did not answer with events, but with {0}")]
     NotEvents(String),
     #[error("the agent did not answer in time")]
     Silent,
-    #[error("the connection to the agent broke: {0}")]
-    Broken(#[from] hyper::Error),
     #[error("the run was called off before it began")]
     CalledOff,
 }
@@ -44,57 +36,74 @@ pub(crate) enum Failure {
 /// A run as it arrives.
 #[derive(Debug)]
 pub(super) struct Arriving {
-    body: Incoming,
-    /// Moves the bytes; it ends with this.
-    _connection: JoinSet<()>,
+    body: HttpBody,
     decoder: Decoder,
 }
 
-/// A message, or why it could not be cut out.
-pub(super) type Message = Result<Bytes, frame::Error>;
+/// What an agent sent.
+#[derive(Debug, Clone)]
+pub(crate) enum Sent {
+    /// An event.
+    Event(Message),
+    /// Bytes that are no JSON, or that nobody looked at yet.
+    Bytes(Bytes),
+}
+
+impl Sent {
+    /// The bytes of it.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        match self {
+            Self::Event(message) => message.bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// The message that it is, where it is one.
+    pub(crate) fn message(&self) -> Option<&Message> {
+        match self {
+            Self::Event(message) => Some(message),
+            Self::Bytes(_) => None,
+        }
+    }
+}
+
+/// What an agent sent, or why it could not be cut out.
+pub(super) type Framed = Result<Sent, frame::Error>;
 
 impl Upstream {
     /// Asks for a run, and waits until its answer begins.
     pub(super) async fn call(&self, body: Bytes) -> Result<Arriving, Failure> {
-        let stream =
-            TcpStream::connect(&self.address.authority).await.map_err(Failure::Unreachable)?;
-        // Where that cannot be set, small requests leave later.
-        stream.set_nodelay(true).ok();
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        let mut driver = JoinSet::new();
-        driver.spawn(async move {
-            // What breaks the connection is told to whoever reads the body.
-            connection.await.ok();
-        });
-        let response = sender.send_request(self.request(body)).await?;
+        let http = self.http.clone().with_timeout(self.start);
+        let sent = http.send(self.address.endpoint(), self.request(body)).await;
+        let mut response = sent.map_err(|error| match error {
+            HttpError::TimedOut(_) => Failure::Silent,
+            other => Failure::Unreachable(other),
+        })?;
         // A redirect is a refusal: agents are where the configuration says.
-        if !response.status().is_success() {
-            let status = response.status().as_u16();
-            return Err(Failure::Refused { status, words: words(response).await });
+        if !response.status.is_success() {
+            let status = response.status.as_u16();
+            return Err(Failure::Refused { status, words: shown(&response.words().await) });
         }
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let Some(encoding) = of_response(kind) else {
-            let kind = kind.map_or("nothing".to_owned(), text::one_line);
-            return Err(Failure::NotEvents(text::shorten(&kind, REFUSAL_WORDS).into_owned()));
+        let Some(encoding) = of_response(response.header(&CONTENT_TYPE)) else {
+            return Err(Failure::NotEvents(instead(&mut response).await));
         };
         let decoder = match encoding {
             Encoding::Sse => Decoder::Sse(Box::new(Parser::new(MESSAGE_BYTES))),
             Encoding::Protobuf => Decoder::Protobuf(Messages::new(MESSAGE_BYTES)),
         };
-        Ok(Arriving { body: response.into_body(), _connection: driver, decoder })
+        Ok(Arriving { body: response.body, decoder })
     }
 
-    fn request(&self, body: Bytes) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(body));
+    fn request(&self, body: Bytes) -> Request<Bytes> {
+        let mut request = Request::new(body);
         *request.method_mut() = Method::POST;
-        if let Ok(path) = self.address.path.parse() {
+        if let Ok(path) = self.address.path().parse() {
             *request.uri_mut() = path;
         }
         let headers = request.headers_mut();
         headers.extend(self.headers.clone());
-        if let Ok(host) = HeaderValue::try_from(&self.address.authority) {
-            headers.insert(HOST, host);
-        }
+        // The host is the one of the address.
+        headers.remove(HOST);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         // The binary form is what answers whoever admits it at all: it is named only where it is wanted.
         let accept = if self.binary { MEDIA_TYPE_PROTOBUF } else { MEDIA_TYPE_SSE };
@@ -105,9 +114,9 @@ impl Upstream {
 
 impl Arriving {
     /// The messages of the next piece, and its size; none when nothing more comes.
-    pub(super) async fn next(&mut self) -> Option<Result<(Vec<Message>, usize), hyper::Error>> {
-        let piece = match self.body.frame().await? {
-            Ok(frame) => frame.into_data().unwrap_or_default(),
+    pub(super) async fn next(&mut self) -> Option<Result<(Vec<Framed>, usize), HttpError>> {
+        let piece = match self.body.next().await? {
+            Ok(piece) => piece,
             Err(error) => return Some(Err(error)),
         };
         let mut messages = Vec::new();
@@ -119,22 +128,30 @@ impl Arriving {
     }
 
     /// What is left when nothing more comes: an event whose frame was not closed, or half of one.
-    pub(super) fn end(&mut self) -> Option<Message> {
+    pub(super) fn end(&mut self) -> Option<Framed> {
         match &mut self.decoder {
             Decoder::Sse(parser) => {
                 let (_, told) = parser.end()?;
-                Some(told.map(|message| message.data.clone()).and_then(|data| {
-                    let whole = serde_json::from_str::<IgnoredAny>(&data).is_ok();
-                    let half = frame::Error::Truncated { missing: 0 };
-                    if whole { Ok(Bytes::from(data)) } else { Err(half) }
+                Some(told.map(|message| Bytes::from(message.data.clone())).and_then(|data| {
+                    match Message::recorded(Protocol::Agui, data.clone()) {
+                        Ok(message) => Ok(Sent::Event(message)),
+                        // It is whole, whatever else is wrong with it.
+                        Err(error) if is_whole(error.reason) => Ok(Sent::Bytes(data)),
+                        Err(_) => Err(frame::Error::Truncated { missing: 0 }),
+                    }
                 }))
             }
             Decoder::Protobuf(messages) => {
                 let (_, told) = messages.end()?;
-                Some(told.map(Bytes::copy_from_slice))
+                Some(told.map(|message| Sent::Bytes(Bytes::copy_from_slice(message))))
             }
         }
     }
+}
+
+/// Whether bytes that are no JSON for a reason can be a whole message.
+fn is_whole(reason: Reason) -> bool {
+    matches!(reason, Reason::Surrogate | Reason::Range | Reason::Depth)
 }
 
 /// Bytes → events, in either form.
@@ -146,16 +163,18 @@ enum Decoder {
 
 impl Decoder {
     /// The next message of a piece; one that only a later version knows is empty.
-    fn read(&mut self, rest: &mut &[u8]) -> Option<Result<Option<Bytes>, frame::Error>> {
+    fn read(&mut self, rest: &mut &[u8]) -> Option<Result<Option<Sent>, frame::Error>> {
         match self {
             Self::Sse(parser) => {
                 let (_, told) = parser.read(rest)?;
-                Some(told.map(|message| Some(Bytes::from(message.data.clone()))))
+                Some(told.map(|message| Some(Sent::Bytes(message.data.clone().into()))))
             }
             Self::Protobuf(messages) => {
                 let (_, told) = messages.read(rest)?;
                 Some(told.and_then(|message| match protobuf::decode(message) {
-                    Ok(event) => Ok(event.map(|event| Bytes::from(event.to_string()))),
+                    Ok(event) => {
+                        Ok(event.map(|event| Sent::Event(Message::of_value(Protocol::Agui, event))))
+                    }
                     Err(_) => Err(frame::Error::Binary),
                 }))
             }
@@ -163,19 +182,15 @@ impl Decoder {
     }
 }
 
-/// One line of what a refusal says.
-async fn words(response: Response<Incoming>) -> String {
-    let status = response.status();
-    let body = Limited::new(response.into_body(), REFUSAL_BYTES).collect().await;
-    let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    let value: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let said = ["message", "detail", "error", "title"].into_iter().find_map(|name| {
-        value.pointer(&format!("/error/{name}")).or_else(|| value.get(name))?.as_str()
-    });
-    let said = said.map_or_else(|| String::from_utf8_lossy(&body).into_owned(), str::to_owned);
-    let line = said.lines().next().unwrap_or_default().trim();
-    if line.is_empty() {
-        return status.canonical_reason().unwrap_or("no reason given").to_lowercase();
-    }
-    text::shorten(&text::redact(&text::one_line(line)), REFUSAL_WORDS).into_owned()
+/// What came instead of events: its type, and its first words.
+async fn instead(response: &mut HttpResponse) -> String {
+    let kind = response.header(&CONTENT_TYPE).unwrap_or("something without a type").to_owned();
+    let words = words_of(&response.body.beginning().await);
+    let words = words.map(|words| format!(": {words}")).unwrap_or_default();
+    shown(&format!("{}{words}", text::one_line(&kind)))
+}
+
+/// Words of an agent, or of whoever answers in its place, as people may see them.
+fn shown(words: &str) -> String {
+    text::shorten(&text::redact(words), LONGEST_WORDS).into_owned()
 }

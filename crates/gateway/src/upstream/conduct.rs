@@ -1,24 +1,25 @@
 //! A run from its request to its end, whoever listens.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use banister_events::activity::{Ask, Context, Origin, What};
-use banister_events::agui::read::Reader;
+use banister_events::agui::rejoin::{self, RunEdge, run_error};
+use banister_events::capture::MessageHeader;
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
-use banister_events::id;
-use banister_events::json::Parser;
+use banister_events::{Message, Reader, id};
 use banister_journal::{Draft, Durability, Entry, Kind, Passage, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::call::{Arriving, Failure};
-use super::guard::{Guard, Passed, failed, kind};
+use super::call::{Arriving, Failure, Sent};
+use super::guard::{Guard, Passed};
 use super::resume::{answerable, input_after};
 use super::{Live, Upstream, session_of};
 use crate::asks::{AskDraft, ParkClaim, ParkedDraft};
@@ -32,6 +33,8 @@ use crate::{Error, Gateway};
 const LINGER: Duration = Duration::from_secs(1);
 /// The version of the reading that is recorded with each event.
 const READER: u32 = 1;
+/// The longest name of a run or a call that is kept beside an event.
+const NAME_BYTES: usize = 200;
 /// How many interrupts of one run are asked.
 const MOST_ASKS: usize = 256;
 /// How much is kept of a message that was changed.
@@ -70,7 +73,7 @@ struct RecordedRun<'r> {
 
 /// One event on its way into history.
 struct EventRecord {
-    entry: Entry,
+    fact: Fact,
     /// What it asks.
     asked: Vec<(Ask, Context)>,
     /// Whether it starts a run.
@@ -101,7 +104,7 @@ impl Gateway {
             Ok(arriving) => arriving,
             Err(failure) => {
                 tracing::warn!(upstream = planned.name, %failure, "An agent gave no run.");
-                live.tell(vec![failed("upstream", &failure.to_string()).into()], true);
+                live.tell(vec![Sent::Event(run_error("upstream", &failure.to_string()))], true);
                 self.upstreams.lose(live);
                 begun.send(Err(failure)).ok();
                 return parked;
@@ -119,7 +122,7 @@ impl Gateway {
         if let Err(error) = ended {
             tracing::error!(upstream = planned.name, %error, "A run was not recorded to its end.");
             let why = "what follows could not be recorded, so it is not told";
-            live.tell(vec![failed("journal", why).into()], true);
+            live.tell(vec![Sent::Event(run_error("journal", why))], true);
         }
         None
     }
@@ -133,7 +136,7 @@ impl<'r> RecordedRun<'r> {
         let thread = planned.input.get("threadId").and_then(Value::as_str).unwrap_or_default();
         let session = session_of(&planned.name, thread);
         let source = source(&planned.name);
-        let (reader, index) = (Reader::default(), Index::default());
+        let (reader, index) = (Reader::for_protocol(Protocol::Agui), Index::default());
         Self { gateway, planned, session, source, turn: None, reader, index, parked }
     }
 
@@ -208,14 +211,14 @@ impl<'r> RecordedRun<'r> {
                 facts.push(self.evidence(&bytes, &findings).into());
             }
             for (event, findings) in good {
-                let EventRecord { entry, asked, starts } = self.entry(&event, &findings);
+                let EventRecord { fact, asked, starts } = self.entry(&event, &findings);
                 if !asked.is_empty() {
                     // What came before is told first: the run that goes on is asked with all of it.
                     self.commit(&mut facts, &mut events, false).await?;
                     facts.extend(self.park(asked)?);
                 }
                 facts.extend(self.unpark(starts));
-                facts.push(entry.into());
+                facts.push(fact);
                 events.push(event);
             }
         }
@@ -226,7 +229,7 @@ impl<'r> RecordedRun<'r> {
     async fn commit(
         &self,
         facts: &mut Vec<Fact>,
-        events: &mut Vec<Bytes>,
+        events: &mut Vec<Sent>,
         ends: bool,
     ) -> Result<(), Error> {
         if !facts.is_empty() {
@@ -284,35 +287,35 @@ impl<'r> RecordedRun<'r> {
         Vec::new()
     }
 
-    fn entry(&mut self, event: &Bytes, findings: &[Finding]) -> EventRecord {
-        let mut body = event.clone();
-        let (mut action, mut starts) = (None, false);
-        if let Ok(fields) = serde_json::from_slice::<Map<String, Value>>(event) {
-            let word = |name: &str| {
-                let word = fields.get(name)?.as_str()?;
-                (word.len() <= 200).then(|| word.to_owned())
-            };
-            action = word("toolCallId");
-            starts = kind(event).as_deref() == Some("RUN_STARTED");
-            if starts {
-                self.turn = word("runId");
-                body = self.with_input(fields).unwrap_or(body);
-            }
+    /// What is recorded of an event, and what it asks.
+    fn entry(&mut self, event: &Sent, findings: &[Finding]) -> EventRecord {
+        let Some(message) = event.message() else {
+            let draft = self.draft(Kind::Event, event.bytes().clone(), findings);
+            let fact = self.gateway.keeper.message(draft, Vec::new()).into();
+            return EventRecord { fact, asked: Vec::new(), starts: false };
+        };
+        let short = |name: &String| name.len() <= NAME_BYTES;
+        let (mut message, mut starts) = (message.clone(), false);
+        if let Some(RunEdge::Started(run)) = RunEdge::of(&message) {
+            starts = true;
+            self.turn = run.filter(short);
+            message = rejoin::with_input(&message, &self.planned.input).unwrap_or(message);
         }
-        let (found, asked) = self.read_event(&body);
-        let draft = self.draft(Kind::Event, body, findings);
+        let document = message.document();
+        let action = MessageHeader::of(Protocol::Agui, document.root()).action;
+        let action = action.map(Cow::into_owned).filter(short);
+        let (found, asked) = self.read_event(&message);
+        let draft = self.draft(Kind::Event, message.bytes().clone(), findings);
         let entry = self.gateway.keeper.message(Draft { action, ..draft }, found);
-        EventRecord { entry, asked, starts }
+        EventRecord { fact: Fact::parsed(entry, message), asked, starts }
     }
 
     /// What can be found now that this was said, and what it asks.
-    fn read_event(&mut self, event: &[u8]) -> (Vec<Passage>, Vec<(Ask, Context)>) {
+    fn read_event(&mut self, event: &Message) -> (Vec<Passage>, Vec<(Ask, Context)>) {
         let session = self.session.as_str().into();
         let origin = Origin { session, seq: 0, time: self.gateway.clock.now() };
-        let (mut parser, mut activities) = (Parser::default(), Vec::new());
-        if let Ok(document) = parser.parse(event) {
-            self.reader.read(document.root(), &origin, &mut activities);
-        }
+        let mut activities = Vec::new();
+        self.reader.read(event, None, &origin, &mut activities);
         let (mut found, mut asked) = (Vec::new(), Vec::new());
         for activity in activities {
             match &activity.what {
@@ -337,28 +340,6 @@ impl<'r> RecordedRun<'r> {
         let draft = note(&self.session, &self.source, (kind, body), self.turn.clone(), now);
         let findings = if findings.is_empty() { Value::Null } else { json!(findings) };
         Draft { findings, ..draft }
-    }
-
-    /// The start of a run with what it was asked, where the agent does not restate that: who reads the session is to
-    /// know what was said to it. What the thread has already is left out.
-    fn with_input(&self, mut start: Map<String, Value>) -> Option<Bytes> {
-        if start.contains_key("input") {
-            return None;
-        }
-        let asked = &self.planned.input;
-        let messages = asked.get("messages")?.as_array()?;
-        let answered =
-            |message: &Value| message.get("role").is_some_and(|role| role == "assistant");
-        let new = messages.iter().rposition(answered).map_or(0, |last| last + 1);
-        let mut input = json!({
-            "threadId": start.get("threadId")?, "runId": start.get("runId")?,
-            "messages": messages.get(new..).unwrap_or_default(),
-        });
-        if let (Some(resume), Some(input)) = (asked.get("resume"), input.as_object_mut()) {
-            input.insert("resume".to_owned(), resume.clone());
-        }
-        start.insert("input".to_owned(), input);
-        Some(Value::Object(start).to_string().into())
     }
 }
 

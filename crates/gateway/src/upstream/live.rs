@@ -1,23 +1,24 @@
 //! One run as its clients hear it: every event in memory until it is over, and what they make together.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use banister_events::agui::follow::Follower;
 use banister_events::agui::reduce::{Message, Reducer};
+use banister_events::agui::rejoin::{self, OpenItems, RunEdge};
 use bytes::Bytes;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::call::Sent;
 use crate::attach::{dropping, sent};
 
 /// One run of a thread.
 #[derive(Debug)]
 pub(crate) struct Live {
-    log: Mutex<RunLog>,
+    told: Mutex<RunLog>,
     /// Rings when something was told.
     bell: watch::Sender<()>,
     listeners: AtomicUsize,
@@ -60,7 +61,7 @@ impl Live {
         let state = input.get("state").filter(|state| !state.is_null()).cloned();
         let reducer = Reducer::with(messages, state.unwrap_or_else(|| Value::Object(Map::new())));
         let run = input.get("runId").and_then(Value::as_str).unwrap_or_default();
-        let log = RunLog {
+        let told = RunLog {
             runs: HashSet::from([run.to_owned()]),
             follower: Follower::new(reducer),
             events: Vec::new(),
@@ -73,7 +74,7 @@ impl Live {
             all_cards,
         };
         Self {
-            log: Mutex::new(log),
+            told: Mutex::new(told),
             bell: watch::Sender::new(()),
             listeners: AtomicUsize::new(0),
             called_off: CancellationToken::new(),
@@ -81,34 +82,34 @@ impl Live {
     }
 
     /// Tells events that are history by now.
-    pub(super) fn tell(&self, events: Vec<Bytes>, over: bool) {
-        let mut log = self.lock();
+    pub(super) fn tell(&self, events: Vec<Sent>, over: bool) {
+        let mut told = self.lock();
         for event in events {
-            log.take(event);
+            told.take(&event);
         }
-        log.over |= over;
-        drop(log);
+        told.over |= over;
+        drop(told);
         self.bell.send_replace(());
     }
 
     /// The events after the first `seen`, and whether they are the last.
     pub(crate) fn after(&self, seen: usize) -> (Vec<Bytes>, bool) {
-        let log = self.lock();
-        (log.events.iter().skip(seen).cloned().collect(), log.over)
+        let told = self.lock();
+        (told.events.iter().skip(seen).cloned().collect(), told.over)
     }
 
     /// What somebody is told who comes back with these messages, how many events that stands for, and whether it is all.
     pub(crate) fn again(&self, input: &Value) -> (Vec<Bytes>, usize, bool) {
-        let log = self.lock();
-        (log.again(input), log.events.len(), log.over)
+        let told = self.lock();
+        (told.again(input), told.events.len(), told.over)
     }
 
     /// The messages so far, without cards, and the state: what a client sends with the next run.
     pub(super) fn conversation(&self) -> (Vec<Value>, Value) {
-        let log = self.lock();
-        let reducer = log.follower.reducer();
+        let told = self.lock();
+        let reducer = told.follower.reducer();
         let messages = reducer.messages().filter(|message| message.role() != "activity");
-        (messages.map(Message::to_value).collect(), reducer.state().clone())
+        (messages.map(|message| message.to_value()).collect(), reducer.state().clone())
     }
 
     /// Somebody heard the end.
@@ -137,8 +138,8 @@ impl Live {
 
     /// Whether somebody may still wait for it: it is under way, or nobody heard its end.
     pub(super) fn is_due(&self) -> bool {
-        let log = self.lock();
-        !log.over || !log.heard
+        let told = self.lock();
+        !told.over || !told.heard
     }
 
     /// Whether it is the run with this id.
@@ -151,8 +152,8 @@ impl Live {
         if input.get("resume").and_then(Value::as_array).is_some_and(|resume| !resume.is_empty()) {
             return false;
         }
-        let log = self.lock();
-        let known: HashSet<&str> = log.follower.reducer().messages().map(Message::id).collect();
+        let told = self.lock();
+        let known: HashSet<&str> = told.follower.reducer().messages().map(Message::id).collect();
         let messages = input.get("messages").and_then(Value::as_array);
         messages.into_iter().flatten().all(|message| {
             message.get("id").and_then(Value::as_str).is_some_and(|id| known.contains(id))
@@ -175,7 +176,7 @@ impl Live {
     }
 
     fn lock(&self) -> MutexGuard<'_, RunLog> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -190,22 +191,26 @@ impl Drop for Listener {
 }
 
 impl RunLog {
-    fn take(&mut self, event: Bytes) {
-        self.bytes += event.len();
-        let head: Head = serde_json::from_slice(&event).unwrap_or_default();
-        match &*head.kind {
-            "RUN_STARTED" => {
-                self.start = Some(event.clone());
-                self.ends.clear();
-                self.runs.extend(head.run.clone());
-            }
-            "RUN_FINISHED" | "RUN_ERROR" => self.ends.push(event.clone()),
-            _ => {}
-        }
-        self.open.take(&head, &event);
+    fn take(&mut self, event: &Sent) {
+        let bytes = event.bytes().clone();
+        self.bytes += bytes.len();
         // What breaks the protocol passes only where it is to pass; from there on nobody knows what it means.
-        self.follower.event(&event).ok();
-        self.events.push(event);
+        if let Some(event) = event.message() {
+            match RunEdge::of(event) {
+                Some(RunEdge::Started(run)) => {
+                    self.start = Some(bytes.clone());
+                    self.ends.clear();
+                    self.runs.extend(run);
+                }
+                Some(RunEdge::Ended) => self.ends.push(bytes.clone()),
+                None => {}
+            }
+            self.open.take(event);
+            self.follower.message(event).ok();
+        } else {
+            self.follower.event(&bytes).ok();
+        }
+        self.events.push(bytes);
     }
 
     fn again(&self, input: &Value) -> Vec<Bytes> {
@@ -215,20 +220,12 @@ impl RunLog {
         let messages: Vec<Value> = reducer.messages().map(Message::to_value).collect();
         let first = dropping(&messages, &sent(input), self.all_cards);
         events.extend(first.map(|first| first.to_string().into()));
-        let owned = if self.all_cards { Value::Null } else { json!([]) };
-        let all = json!({
-            "type": "MESSAGES_SNAPSHOT",
-            "messages": messages,
-            // Where the cards of earlier runs are not known here, they stay.
-            "metadata": { "@ag-ui/client": { "authoritativeActivityTypes": owned } },
-        });
-        events.push(all.to_string().into());
+        events.push(rejoin::messages(&messages, self.all_cards).bytes().clone());
         if !reducer.state().is_null() {
-            let state = json!({ "type": "STATE_SNAPSHOT", "snapshot": reducer.state() });
-            events.push(state.to_string().into());
+            events.push(rejoin::state(reducer.state()).bytes().clone());
         }
         if self.ends.is_empty() {
-            events.extend(self.open.again());
+            events.extend(self.open.again().map(|event| event.bytes().clone()));
         }
         events.extend(self.ends.iter().cloned());
         events
@@ -262,89 +259,4 @@ fn with_cards(messages: Vec<Value>, before: &Reducer) -> Vec<Value> {
     }
     all.extend(rest);
     all
-}
-
-/// What is open, so that it can be opened again for who comes back.
-#[derive(Debug, Default)]
-struct OpenItems {
-    /// Kind and name → the event that opened it, in their order.
-    started: Vec<(String, Bytes)>,
-    /// Owner → what its chunks go on with.
-    chunks: BTreeMap<Option<String>, Bytes>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Head {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(rename = "runId")]
-    run: Option<String>,
-    #[serde(rename = "messageId")]
-    message: Option<String>,
-    #[serde(rename = "toolCallId")]
-    call: Option<String>,
-    #[serde(rename = "stepName")]
-    step: Option<String>,
-    #[serde(rename = "subagentRunId")]
-    owner: Option<String>,
-}
-
-impl OpenItems {
-    fn take(&mut self, head: &Head, event: &Bytes) {
-        let id = head.message.as_ref().or(head.call.as_ref());
-        match &*head.kind {
-            "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR" => return *self = Self::default(),
-            "TEXT_MESSAGE_CHUNK" | "TOOL_CALL_CHUNK" | "REASONING_MESSAGE_CHUNK" => {
-                if let (Some(_), Some(opener)) = (id, without_words(event)) {
-                    self.chunks.insert(head.owner.clone(), opener);
-                }
-                return;
-            }
-            "MESSAGES_SNAPSHOT" => self.chunks.clear(),
-            "RAW"
-            | "ACTIVITY_SNAPSHOT"
-            | "ACTIVITY_DELTA"
-            | "REASONING_ENCRYPTED_VALUE"
-            | "SUBAGENT_STARTED" => {}
-            _ => drop(self.chunks.remove(&head.owner)),
-        }
-        let (what, opens) = match &*head.kind {
-            "TEXT_MESSAGE_START" => ("text", true),
-            "TEXT_MESSAGE_END" => ("text", false),
-            "TOOL_CALL_START" => ("call", true),
-            "TOOL_CALL_END" => ("call", false),
-            "REASONING_START" => ("span", true),
-            "REASONING_END" => ("span", false),
-            "REASONING_MESSAGE_START" => ("reasoning", true),
-            "REASONING_MESSAGE_END" => ("reasoning", false),
-            "STEP_STARTED" => ("step", true),
-            "STEP_FINISHED" => ("step", false),
-            "SUBAGENT_STARTED" => ("subagent", true),
-            "SUBAGENT_FINISHED" | "SUBAGENT_ERROR" => ("subagent", false),
-            _ => return,
-        };
-        let name = match what {
-            "step" => format!("{:?} {:?}", head.owner, head.step),
-            "subagent" => format!("{:?}", head.owner),
-            _ => format!("{id:?}"),
-        };
-        let key = format!("{what} {name}");
-        self.started.retain(|(known, _)| *known != key);
-        if opens {
-            self.started.push((key, event.clone()));
-        }
-    }
-
-    fn again(&self) -> impl Iterator<Item = Bytes> {
-        self.started.iter().map(|(_, start)| start).chain(self.chunks.values()).cloned()
-    }
-}
-
-/// A chunk that says what it is a part of, and nothing else.
-fn without_words(chunk: &[u8]) -> Option<Bytes> {
-    let mut event: Map<String, Value> = serde_json::from_slice(chunk).ok()?;
-    event.shift_remove("delta");
-    event.shift_remove("rawEvent");
-    Some(Value::Object(event).to_string().into())
 }

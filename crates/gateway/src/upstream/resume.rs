@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use banister_events::activity::{Ask, AskKind, Outcome};
+use banister_events::agui::rejoin::run_error;
 use banister_events::agui::response_schema::ResponseSchema;
 use banister_events::id;
-use banister_journal::{Durability, Entry, Kind};
+use banister_journal::{Durability, Kind};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
@@ -22,7 +23,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::Failure;
 use super::conduct::{PlannedRun, note, source};
-use super::guard::failed;
 use super::{Live, Upstream};
 use crate::asks::{NotParked, ParkClaim, Refused, Resumer};
 use crate::facts::{CloseFact, ParkedFact, ResumptionFact, Stage};
@@ -158,10 +158,11 @@ impl Gateway {
         let (name, now) = (claim.fact().upstream.clone(), self.clock.now());
         tracing::warn!(upstream = name, why, "A run could not be resumed.");
         let run = claim.fact().run.clone();
-        let body = Bytes::from(failed("upstream", why));
-        let event = note(claim.session(), &source(&name), (Kind::Event, body), Some(run), now);
-        let entry: Entry = self.keeper.message(event, Vec::new());
-        let facts = vec![entry.into(), claim.end(Stage::Failed, source(&name), now).into()];
+        let message = run_error("upstream", why);
+        let body = (Kind::Event, message.bytes().clone());
+        let event = note(claim.session(), &source(&name), body, Some(run), now);
+        let told = Fact::parsed(self.keeper.message(event, Vec::new()), message);
+        let facts = vec![told, claim.end(Stage::Failed, source(&name), now).into()];
         if let Err(error) = self.history.commit(facts, Durability::Synced).await {
             tracing::error!(%error, upstream = name, "That a run was not resumed is not recorded.");
         }

@@ -1,5 +1,8 @@
 //! What a command prints, where its words and its input say so: the text that a shell behind a pipe runs.
 
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, NO_PAD};
+use base64::{Engine as _, alphabet};
+
 use super::walk::{PrintedText, ShellReader};
 use super::{CommandInput, Direction, Simple, Word};
 
@@ -95,25 +98,15 @@ fn printf(words: &[Word]) -> Option<String> {
     Some(text)
 }
 
+/// What the program decodes: it passes over white space and padding, and prints what came before a letter too many.
 fn base64(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0_u32, 0_u32);
-    for c in text.bytes().filter(|c| !c.is_ascii_whitespace() && *c != b'=') {
-        let value = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6) | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from((bits >> count) & 0xff).unwrap_or_default());
-        }
+    const LENIENT: GeneralPurposeConfig = NO_PAD.with_decode_allow_trailing_bits(true);
+    let mut letters: Vec<u8> =
+        text.bytes().filter(|c| !c.is_ascii_whitespace() && *c != b'=').collect();
+    if letters.len() % 4 == 1 {
+        letters.pop();
     }
+    let bytes = GeneralPurpose::new(&alphabet::STANDARD, LENIENT).decode(letters).ok()?;
     String::from_utf8(bytes).ok()
 }
 

@@ -1,13 +1,17 @@
 //! Tools: what was called, and how it ended.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::carried::Carried;
-use super::{Reader, keep, owned, text};
+use super::{Reader, keep, owned};
 use crate::activity::{Action, Decision, Gate, Risk, Status, What};
+use crate::check::shape::text;
+use crate::json::View;
 
 impl Reader {
-    pub(super) fn invoked(&mut self, event: &Value, facts: Carried<'_>) -> Option<What> {
+    pub(super) fn invoked(&mut self, event: View<'_>, facts: Carried<'_>) -> Option<What> {
         let told = told(event);
         let accepted = self.take_accepted(event, facts);
         // The request stood before the question; this says that it goes ahead.
@@ -34,45 +38,45 @@ impl Reader {
         Some(What::ActionRequested { action, gate })
     }
 
-    pub(super) fn completed(&mut self, event: &Value, facts: Carried<'_>) -> What {
+    pub(super) fn completed(&mut self, event: View<'_>, facts: Carried<'_>) -> What {
         let Action { id, tool, .. } = told(event);
         let (id, tool) = self.calls.remove(&id).unwrap_or((id, tool));
-        let silent = facts.get("error").is_some_and(Value::is_null);
+        let silent = facts.get("error").is_some_and(View::is_null);
         What::ActionEnded {
             id,
             tool,
-            status: match text(event, "status") {
+            status: match text(event, "status").as_deref() {
                 Some("success") => Status::Success,
                 Some("timeout") => Status::Timeout,
                 _ if facts.text("status").as_deref() == Some("cancelled") => Status::Cancelled,
                 _ => Status::Failure,
             },
-            output: facts.get("output").cloned(),
+            output: facts.get("output").map(View::to_value),
             error: owned(event, "error_message").filter(|_| !silent),
-            duration_ms: event.get("duration_ms").and_then(Value::as_u64),
+            duration_ms: event.get("duration_ms").and_then(View::as_u64),
         }
     }
 }
 
 /// The action as the event itself tells it.
-fn told(event: &Value) -> Action {
-    let tool = text(event, "tool").unwrap_or("unknown");
-    let id = text(event, "tool_call_id").unwrap_or(tool);
+fn told(event: View<'_>) -> Action {
+    let tool = text(event, "tool").unwrap_or(Cow::Borrowed("unknown"));
+    let id = text(event, "tool_call_id").unwrap_or_else(|| tool.clone());
     Action {
         input: owned(event, "args_summary").filter(|args| !args.is_empty()).map(Value::String),
         rationale: owned(event, "summary_normal"),
-        ..Action::unseen(id, tool)
+        ..Action::unseen(&id, &tool)
     }
 }
 
 /// What the event claims about an action's risk, if it claims anything.
-fn claimed(event: &Value) -> Option<Gate> {
+fn claimed(event: View<'_>) -> Option<Gate> {
     let risk = text(event, "risk_level");
-    let irreversible = event.get("irreversible").and_then(Value::as_bool);
+    let irreversible = event.get("irreversible").and_then(View::as_bool);
     if risk.is_none() && irreversible.is_none() {
         return None;
     }
-    Some(gate(Decision::Allow, risk, irreversible))
+    Some(gate(Decision::Allow, risk.as_deref(), irreversible))
 }
 
 /// What ran without anybody being asked, or although it was refused.
@@ -81,7 +85,7 @@ fn ran_anyway(facts: Carried<'_>) -> Option<Gate> {
         return None;
     }
     let decision = if facts.is("refused") { Decision::Deny } else { Decision::Allow };
-    let irreversible = facts.get("irreversible").and_then(Value::as_bool);
+    let irreversible = facts.get("irreversible").and_then(View::as_bool);
     Some(gate(decision, facts.text("risk").as_deref(), irreversible))
 }
 

@@ -1,19 +1,23 @@
 //! What waits on a person, and how it ends.
 
+use std::borrow::Cow;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::act::gate;
 use super::carried::Carried;
-use super::{OPEN, Reader, owned, text, time};
+use super::{OPEN, Reader, owned, time};
 use crate::aaep::event::Type;
 use crate::aaep::reply;
 use crate::activity::{
     Action, ActionKind, Ask, AskKind, Choice, Decision, Gate, Origin, Outcome, Reply, ResponseKind,
     What,
 };
+use crate::check::shape::{says, text};
 use crate::id;
+use crate::json::View;
 
 /// The time that AAEP's examples give people where nothing is said, in seconds.
 const USUAL: i64 = 60;
@@ -43,12 +47,12 @@ impl Reader {
     pub(super) fn asked(
         &mut self,
         kind: Type,
-        event: &Value,
+        event: View<'_>,
         facts: Carried<'_>,
         origin: &Origin,
     ) -> Vec<What> {
         let reply_token = text(event, "reply_token").unwrap_or_default();
-        if self.waits.contains_key(reply_token) {
+        if self.waits.contains_key(&*reply_token) {
             return Vec::new();
         }
         let ask = self.ask(kind, event, facts, origin);
@@ -58,7 +62,7 @@ impl Reader {
             accepts: allows_yes(event),
         };
         if self.waits.len() < OPEN && self.asks.get(&ask.token).is_none() {
-            self.waits.insert(reply_token.to_owned(), wait);
+            self.waits.insert(reply_token.into_owned(), wait);
             self.asks.open(ask.clone());
         }
         let mut read = Vec::new();
@@ -69,7 +73,7 @@ impl Reader {
         read
     }
 
-    fn ask(&self, kind: Type, event: &Value, facts: Carried<'_>, origin: &Origin) -> Ask {
+    fn ask(&self, kind: Type, event: View<'_>, facts: Carried<'_>, origin: &Origin) -> Ask {
         let reply_token = text(event, "reply_token").unwrap_or_default();
         let told = owned(event, "action").unwrap_or_default();
         let summary = owned(event, "summary_normal").filter(|summary| *summary != told);
@@ -85,15 +89,15 @@ impl Reader {
             let action = Action {
                 kind: ActionKind::Other,
                 input: Some(Value::String(told)),
-                ..Action::unseen(reply_token, "action")
+                ..Action::unseen(&reply_token, "action")
             };
             (Some(action), Some(told_gate(event)))
         } else {
             (None, None)
         };
-        let accepts = text(event, "default_decision") == Some("accept");
+        let accepts = says(event, "default_decision", "accept");
         let grave = gate.as_ref().is_some_and(Gate::is_grave);
-        let forever = facts.get("deadline").is_some_and(Value::is_null);
+        let forever = facts.get("deadline").is_some_and(View::is_null);
         let ask = facts.text("ask");
         Ask {
             action,
@@ -102,18 +106,18 @@ impl Reader {
             deadline: if forever { None } else { deadline(event, origin.time) },
             words: if carried { facts.text("words") } else { summary },
             defaults_to_accept: accepts && !grave,
-            schema: facts.get("schema").cloned(),
+            schema: facts.get("schema").map(View::to_value),
             ..Ask::new(
-                ask.unwrap_or_else(|| id::derive("ask_", &[&origin.session, reply_token])),
-                facts.text("token").unwrap_or_else(|| reply_token.to_owned()),
+                ask.unwrap_or_else(|| id::derive("ask_", &[&origin.session, &reply_token])),
+                facts.text("token").unwrap_or_else(|| reply_token.clone().into_owned()),
                 kind,
             )
         }
     }
 
     /// An answer in the stream: it closes what it answers, or it does not count.
-    pub(super) fn replied(&mut self, message: &Value) -> Vec<What> {
-        let Some(mut answer) = reply::answer(message) else { return Vec::new() };
+    pub(super) fn replied(&mut self, message: View<'_>) -> Vec<What> {
+        let Some(mut answer) = reply::answer(&message.to_value()) else { return Vec::new() };
         let reply_token = std::mem::take(&mut answer.token);
         let Some(wait) = self.waits.get(&reply_token) else { return Vec::new() };
         if matches!(answer.reply, Reply::Accept { .. }) && !wait.accepts {
@@ -133,20 +137,20 @@ impl Reader {
     /// A change away from `awaiting_input` ends the wait; only `calling_tool` says that it was accepted.
     pub(super) fn left_waiting(
         &mut self,
-        event: &Value,
+        event: View<'_>,
         facts: Carried<'_>,
         origin: &Origin,
     ) -> Vec<What> {
         let session = text(event, "session_id").unwrap_or_default();
-        if let Some(what) = self.closed_by_facts(session, facts) {
+        if let Some(what) = self.closed_by_facts(&session, facts) {
             return vec![what];
         }
         let to = text(event, "to_state").unwrap_or_default();
-        if text(event, "from_state") != Some("awaiting_input") || to == "awaiting_input" {
+        if !says(event, "from_state", "awaiting_input") || to == "awaiting_input" {
             return Vec::new();
         }
         // The change tells everybody of a reply that was read before.
-        if let Some(count) = self.answered.get_mut(session).filter(|count| **count > 0) {
+        if let Some(count) = self.answered.get_mut(&*session).filter(|count| **count > 0) {
             *count -= 1;
             return Vec::new();
         }
@@ -165,7 +169,7 @@ impl Reader {
         let Some(ask) = self.asks.remove(&wait.token) else { return Vec::new() };
         let late = ask.deadline.is_some_and(|end| time(event).unwrap_or(origin.time) >= end);
         let question = matches!(ask.kind, AskKind::Clarification { .. });
-        let outcome = match to {
+        let outcome = match &*to {
             _ if question => Outcome::Withdrawn,
             "calling_tool" if wait.accepts && (!late || ask.defaults_to_accept) => {
                 Outcome::Accepted
@@ -179,7 +183,7 @@ impl Reader {
             _ => "user",
         };
         let what = closed(ask, outcome, by, owned(event, "summary_normal"));
-        self.accept(session, &what);
+        self.accept(&session, &what);
         vec![what]
     }
 
@@ -218,10 +222,10 @@ impl Reader {
 
     /// The action that a tool was confirmed as: the one that it names, else the oldest of its session if it is one
     /// that somebody had to confirm.
-    pub(super) fn take_accepted(&mut self, event: &Value, facts: Carried<'_>) -> Option<Action> {
+    pub(super) fn take_accepted(&mut self, event: View<'_>, facts: Carried<'_>) -> Option<Action> {
         let session = text(event, "session_id").unwrap_or_default();
-        let grave = text(event, "risk_level") == Some("high")
-            || event.get("irreversible").and_then(Value::as_bool) == Some(true);
+        let grave = says(event, "risk_level", "high")
+            || event.get("irreversible").and_then(View::as_bool) == Some(true);
         let at = match facts.text("confirmed") {
             Some(ask) => self.accepted.iter().position(|accepted| accepted.ask == ask),
             None if grave => self.accepted.iter().position(|accepted| accepted.session == session),
@@ -231,10 +235,10 @@ impl Reader {
     }
 
     /// A session is over, and with it everything that waits in it.
-    pub(super) fn session_over(&mut self, event: &Value) -> Vec<What> {
+    pub(super) fn session_over(&mut self, event: View<'_>) -> Vec<What> {
         let session = text(event, "session_id").unwrap_or_default();
         self.accepted.retain(|accepted| accepted.session != session);
-        self.answered.remove(session);
+        self.answered.remove(&*session);
         let waits = self.waits.iter().filter(|(_, wait)| wait.session == session);
         let open: Vec<String> = waits.map(|(token, _)| token.clone()).collect();
         open.iter()
@@ -256,16 +260,16 @@ fn closed(ask: Ask, outcome: Outcome, by: &str, message: Option<String>) -> What
     }
 }
 
-fn question(event: &Value) -> AskKind {
-    let list = |name: &str| event.get(name).and_then(Value::as_array).into_iter().flatten();
-    let kinds = list("accepted_response_kinds").filter_map(Value::as_str);
+fn question(event: View<'_>) -> AskKind {
+    let list = |name: &str| event.get(name).into_iter().flat_map(View::items);
+    let kinds = list("accepted_response_kinds").filter_map(View::as_str);
     let mut known: Vec<ResponseKind> = Vec::new();
-    for kind in kinds.filter_map(ResponseKind::parse) {
+    for kind in kinds.filter_map(|kind| ResponseKind::parse(&kind)) {
         if !known.contains(&kind) {
             known.push(kind);
         }
     }
-    let choice = |choice: &Value| {
+    let choice = |choice: View<'_>| {
         let value = owned(choice, "value")?;
         Some(Choice { label: owned(choice, "label").unwrap_or_else(|| value.clone()), value })
     };
@@ -279,26 +283,26 @@ fn question(event: &Value) -> AskKind {
 }
 
 /// What an agent says about the action that it asks about. Where nothing is said, the risk is not taken for low.
-fn told_gate(event: &Value) -> Gate {
-    let irreversible = match text(event, "reversibility") {
+fn told_gate(event: View<'_>) -> Gate {
+    let irreversible = match text(event, "reversibility").as_deref() {
         Some("irreversible") => Some(true),
         Some("reversible" | "reversible_with_effort") => Some(false),
-        _ => event.get("irreversible").and_then(Value::as_bool),
+        _ => event.get("irreversible").and_then(View::as_bool),
     };
-    let risk = text(event, "risk_level").unwrap_or("medium");
+    let risk = text(event, "risk_level").unwrap_or(Cow::Borrowed("medium"));
     let reason = owned(event, "consequence").unwrap_or_default();
-    Gate { reason, ..gate(Decision::Ask, Some(risk), irreversible) }
+    Gate { reason, ..gate(Decision::Ask, Some(&risk), irreversible) }
 }
 
-fn allows_yes(event: &Value) -> bool {
+fn allows_yes(event: View<'_>) -> bool {
     event
         .get("allowed_replies")
-        .and_then(Value::as_array)
-        .is_none_or(|allowed| allowed.iter().any(|word| word.as_str() == Some("accept")))
+        .filter(|allowed| allowed.is_array())
+        .is_none_or(|allowed| allowed.items().any(|word| word.is("accept")))
 }
 
-fn deadline(event: &Value, seen: Timestamp) -> Option<Timestamp> {
-    let seconds = event.get("timeout_seconds").and_then(Value::as_i64).unwrap_or(USUAL);
+fn deadline(event: View<'_>, seen: Timestamp) -> Option<Timestamp> {
+    let seconds = event.get("timeout_seconds").and_then(View::as_i64).unwrap_or(USUAL);
     let asked = time(event).unwrap_or(seen);
     asked.saturating_add(SignedDuration::from_secs(seconds.clamp(1, 86_400))).ok()
 }

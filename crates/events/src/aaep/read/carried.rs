@@ -1,49 +1,52 @@
 //! What a writer put under `extensions.banister`, for readers that trust it.
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use std::borrow::Cow;
 
-use super::text;
+use serde::de::DeserializeOwned;
+
 use crate::activity::{Action, ActionKind, Decision, Gate, What};
-use crate::json;
+use crate::json::View;
 
 /// The facts of one event; none for a reader that trusts nothing.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Carried<'a>(Option<&'a Value>);
+pub(super) struct Carried<'a>(Option<View<'a>>);
 
 impl<'a> Carried<'a> {
-    pub(super) fn of(event: &'a Value, trusts: bool) -> Self {
-        Self(json::at(event, "/extensions/banister").filter(|facts| trusts && facts.is_object()))
+    pub(super) fn of(event: View<'a>, trusts: bool) -> Self {
+        if !trusts {
+            return Self(None);
+        }
+        Self(event.at("/extensions/banister").filter(|facts| facts.is_object()))
     }
 
-    pub(super) fn get(self, name: &str) -> Option<&'a Value> {
+    pub(super) fn get(self, name: &str) -> Option<View<'a>> {
         self.0?.get(name)
     }
 
     pub(super) fn text(self, name: &str) -> Option<String> {
-        self.get(name)?.as_str().map(str::to_owned)
+        self.get(name)?.as_str().map(Cow::into_owned)
     }
 
     pub(super) fn data<T: DeserializeOwned>(self, name: &str) -> Option<T> {
-        serde_json::from_value(self.get(name)?.clone()).ok()
+        serde_json::from_value(self.get(name)?.to_value()).ok()
     }
 
     pub(super) fn is(self, name: &str) -> bool {
-        self.get(name).and_then(Value::as_bool) == Some(true)
+        self.get(name).and_then(View::as_bool) == Some(true)
     }
 
     /// The action that travelled along.
     pub(super) fn action(self) -> Option<Action> {
         let action = self.get("action")?;
-        let owned = |name| text(action, name).map(str::to_owned);
-        let kind = action.get("kind").and_then(|kind| serde_json::from_value(kind.clone()).ok());
+        let owned = |name: &str| action.get(name)?.as_str().map(Cow::into_owned);
+        let kind = action.get("kind").and_then(|kind| serde_json::from_value(kind.to_value()).ok());
         Some(Action {
             id: owned("id")?,
             kind: kind.unwrap_or(ActionKind::Tool),
             tool: owned("tool")?,
             server: owned("server"),
             original_name: owned("original_name"),
-            input: action.get("input").cloned(),
+            input: action.get("input").map(View::to_value),
             rationale: owned("rationale"),
         })
     }
@@ -55,8 +58,8 @@ pub(super) fn refusal(facts: Carried<'_>) -> Option<What> {
     if let Some(denied) = facts.get("denied") {
         return Some(What::ActionDenied {
             action,
-            by: text(denied, "by").unwrap_or("agent").to_owned(),
-            reason: text(denied, "reason").map(str::to_owned),
+            by: denied.owned("/by").unwrap_or_else(|| "agent".to_owned()),
+            reason: denied.owned("/reason"),
         });
     }
     let gate: Gate = facts.data("gate")?;

@@ -22,20 +22,20 @@ const TEXT_BYTES: usize = 48 * 1024;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Queue {
-    held: VecDeque<Held>,
+    held: VecDeque<WaitingEvent>,
     /// How many events were left out because too many waited.
     dropped: u64,
 }
 
 /// One event that waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Held {
+pub(super) struct WaitingEvent {
     pub(super) event: Value,
     /// The length of an output's text, in characters and as JSON.
     size: (usize, usize),
 }
 
-impl Held {
+impl WaitingEvent {
     pub(super) fn new(event: Value) -> Self {
         Self { event, size: (0, 0) }
     }
@@ -108,7 +108,7 @@ impl Held {
 
     /// Takes what came before into this event. It is another event now, so it has an id of its own.
     fn absorb(&mut self, mut earlier: Self) {
-        let id = id::derive("evt_", &["merged", earlier.text("event_id"), self.text("event_id")]);
+        let id = id::merged(earlier.text("event_id"), self.text("event_id"));
         self.set("event_id", json!(id));
         if let Some(from) = earlier.event.get_mut("from_state").map(Value::take) {
             self.set("from_state", from);
@@ -152,8 +152,12 @@ impl Queue {
         self.held.iter().any(|held| held.session() == session)
     }
 
+    pub(super) fn events(&self) -> impl Iterator<Item = &Value> {
+        self.held.iter().map(|held| &held.event)
+    }
+
     /// Lets an event wait, merged with what waits before it.
-    pub(super) fn push(&mut self, mut new: Held) {
+    pub(super) fn push(&mut self, mut new: WaitingEvent) {
         new.measure();
         let mut alone = true;
         let mut partner = None;
@@ -188,17 +192,18 @@ impl Queue {
         self.held.insert(place, new);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Held> {
+    pub(super) fn pop(&mut self) -> Option<WaitingEvent> {
         self.held.pop_front()
     }
 
     /// Makes room: the oldest report of progress goes. Where there is none, the oldest event has to be sent.
-    pub(super) fn relieve(&mut self) -> Option<Held> {
+    pub(super) fn relieve(&mut self) -> Option<WaitingEvent> {
         if self.held.len() <= HELD_EVENTS {
             return None;
         }
-        let is_spare =
-            |held: &Held| held.kind() == Some(Type::ProgressUpdated) && held.is_background();
+        let is_spare = |held: &WaitingEvent| {
+            held.kind() == Some(Type::ProgressUpdated) && held.is_background()
+        };
         if let Some(at) = self.held.iter().position(is_spare) {
             self.held.remove(at);
             self.dropped += 1;
@@ -208,9 +213,9 @@ impl Queue {
     }
 
     /// What is like this, in order.
-    pub(super) fn take_out(&mut self, fits: impl Fn(&Held) -> bool) -> Vec<Held> {
+    pub(super) fn take_out(&mut self, fits: impl Fn(&WaitingEvent) -> bool) -> Vec<WaitingEvent> {
         let held = std::mem::take(&mut self.held);
-        let (fitting, others) = held.into_iter().partition::<VecDeque<Held>, _>(fits);
+        let (fitting, others) = held.into_iter().partition::<VecDeque<WaitingEvent>, _>(fits);
         self.held = others;
         fitting.into()
     }

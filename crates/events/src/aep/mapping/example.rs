@@ -30,7 +30,7 @@ const ANSWER: &[&str] = &[
 #[derive(Debug, Default)]
 pub(super) struct Examples {
     payloads: Vec<Payload>,
-    answers: Vec<Said>,
+    answers: Vec<AnswerExample>,
 }
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ struct Payload {
 }
 
 #[derive(Debug)]
-struct Said {
+struct AnswerExample {
     at: At,
     hook: String,
     decision: Decision,
@@ -109,7 +109,7 @@ fn payload(node: &Node, problems: &mut Problems) -> Option<Payload> {
     Some(Payload { at: node.at, hook, sent: payload, after, events, check, gated })
 }
 
-fn said(node: &Node, problems: &mut Problems) -> Option<Said> {
+fn said(node: &Node, problems: &mut Problems) -> Option<AnswerExample> {
     let members = node.members("an answer", ANSWER, problems);
     let hook = members.needed("hook", "an answer", problems)?;
     let behavior = |name: &str, problems: &mut Problems| {
@@ -149,7 +149,7 @@ fn said(node: &Node, problems: &mut Problems) -> Option<Said> {
         stdout: stdout.unwrap_or_default(),
         stderr: members.text("stderr", problems).unwrap_or_default(),
     };
-    Some(Said { at: node.at, hook, decision, answer, degraded })
+    Some(AnswerExample { at: node.at, hook, decision, answer, degraded })
 }
 
 impl Mapping {
@@ -226,8 +226,8 @@ impl Mapping {
         used
     }
 
-    fn verify_answer(&self, said: &Said, problems: &mut Problems) {
-        let Said { at, hook, decision, answer: wanted, .. } = said;
+    fn verify_answer(&self, said: &AnswerExample, problems: &mut Problems) {
+        let AnswerExample { at, hook, decision, answer: wanted, .. } = said;
         let Some(control) = self.control(hook) else {
             problems.error(*at, format!("`{hook}` has no answers"));
             return;

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Moment, Reader, action, owned, text};
+use super::{Moment, Reader, action};
 use crate::activity::{Action, Ask, AskKind, Asks, Decision, Gate, Outcome, Refusal, What};
 use crate::aep::response;
 use crate::aep::write::memory::Newest;
 use crate::event::Protocol;
+use crate::json::View;
 
 /// How many open actions, open asks and closed ones are remembered.
 const ACTIONS: usize = 1_024;
@@ -26,7 +27,7 @@ pub(super) struct Book {
     actions: Newest<Seen>,
     pub(super) asks: Asks,
     /// Token → what else is known of an ask that was told.
-    pub(super) told: Newest<Told>,
+    pub(super) told: Newest<PendingAsk>,
     /// Actions of which a refusal was told, or a question closed.
     over: Newest<Over>,
 }
@@ -44,7 +45,7 @@ struct Seen {
 
 /// An ask that was told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Told {
+pub(super) struct PendingAsk {
     /// The event that asks.
     pub(super) event: String,
     pub(super) action: Option<String>,
@@ -82,7 +83,7 @@ impl Book {
         let question = matches!(ask.kind, AskKind::Clarification { .. });
         let action = ask.action.as_ref().map(|action| action.id.clone());
         self.asks.open(Ask { action: ask.action.as_ref().map(small), ..ask.clone() });
-        let told = Told { event, action, question };
+        let told = PendingAsk { event, action, question };
         if let Some((oldest, _)) = self.told.insert(&ask.token, told, ASKS) {
             self.asks.remove(&oldest);
         }
@@ -118,8 +119,8 @@ impl Book {
 
     /// The token of the ask that a response is about.
     fn token(&self, event: &str, action: Option<&str>) -> Option<String> {
-        let by_event = |told: &Told| told.event == event;
-        let by_action = |told: &Told| !told.question && told.action.as_deref() == action;
+        let by_event = |told: &PendingAsk| told.event == event;
+        let by_action = |told: &PendingAsk| !told.question && told.action.as_deref() == action;
         let found =
             self.told.newest(by_event).or_else(|| action.and_then(|_| self.told.newest(by_action)));
         found.map(|(token, _)| token.to_owned())
@@ -191,9 +192,8 @@ impl Reader {
         if self.book.is_over(&action.id, Over::Refused) {
             return;
         }
-        let by = owned(event, "/decision/by").unwrap_or_else(|| "agent".to_owned());
-        let reason =
-            owned(event, "/decision/reason").or_else(|| owned(event, "/decision/feedback"));
+        let by = event.owned("/decision/by").unwrap_or_else(|| "agent".to_owned());
+        let reason = event.owned("/decision/reason").or_else(|| event.owned("/decision/feedback"));
         out.push(What::ActionDenied { action, by, reason });
     }
 
@@ -204,17 +204,18 @@ impl Reader {
 
     pub(super) fn responded(
         &mut self,
-        event: &Value,
+        event: View<'_>,
         origin: &crate::activity::Origin,
         out: &mut Vec<What>,
     ) {
-        let request = text(event, "/request_event_id").unwrap_or_default();
-        let named = text(event, "/action_id");
+        let request = event.text("/request_event_id").unwrap_or_default();
+        let named = event.text("/action_id");
+        let (request, named) = (&*request, named.as_deref());
         let raw = || What::Raw {
             protocol: Protocol::Aep,
             kind: "response".to_owned(),
             text: None,
-            event: event.clone(),
+            event: event.to_value(),
         };
         if let Some(token) = self.book.token(request, named) {
             match self.answered_ask(&token, event) {
@@ -241,7 +242,7 @@ impl Reader {
                 AskKind::Confirmation,
             )
         };
-        let Some(answer) = response::answer(event, Some(&ask)) else {
+        let Some(answer) = response::answer(&event.to_value(), Some(&ask)) else {
             out.push(raw());
             return;
         };
@@ -270,14 +271,14 @@ impl Reader {
     }
 
     /// What a response says to an ask that was told.
-    fn answered_ask(&mut self, token: &str, event: &Value) -> Heard {
+    fn answered_ask(&mut self, token: &str, event: View<'_>) -> Heard {
         let ask = self.book.asks.get(token);
         let question = ask.is_some_and(|ask| matches!(ask.kind, AskKind::Clarification { .. }));
-        let answer = response::answer(event, ask);
-        let closed =
-            self.trusting.then(|| super::trust::own(event)?.get("closed").cloned()).flatten();
-        let closed = closed.and_then(|closed| Outcome::deserialize(closed).ok());
-        let by = text(event, "/decision/by").unwrap_or("user");
+        let answer = response::answer(&event.to_value(), ask);
+        let closed = self.trusting.then(|| super::trust::own(event)?.get("closed")).flatten();
+        let closed = closed.and_then(|closed| Outcome::deserialize(closed.to_value()).ok());
+        let by = event.text("/decision/by");
+        let by = by.as_deref().unwrap_or("user");
         let Some(answer) = answer else {
             // Who closed it without an answer says so.
             return match closed {
@@ -299,10 +300,10 @@ impl Reader {
         }
     }
 
-    fn with_words(&mut self, token: &str, outcome: Outcome, by: &str, event: &Value) -> Heard {
+    fn with_words(&mut self, token: &str, outcome: Outcome, by: &str, event: View<'_>) -> Heard {
         match self.book.close(token, outcome, by) {
             Some(What::AskClosed { id, action, outcome, by, response, updated_input, .. }) => {
-                let message = owned(event, "/control/message");
+                let message = event.owned("/control/message");
                 let closed =
                     What::AskClosed { id, action, outcome, by, message, response, updated_input };
                 Heard::Closed(Box::new(closed))

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::ask::Over;
-use super::{Moment, Reader, action, content, owned, text};
+use super::{Moment, Reader, action, content};
 use crate::activity::{Answer, Ask, AskKind, Choice, Outcome, Reply, ResponseKind, Status, What};
 
 /// How many choices a question may have.
@@ -37,7 +37,8 @@ impl Reader {
 
     pub(super) fn answered(&mut self, moment: Moment<'_>, out: &mut Vec<What>) {
         let event = moment.event;
-        let named = text(event, "/action/id");
+        let named = event.text("/action/id");
+        let named = named.as_deref();
         let token = match (moment.trusted::<String>("asked"), named) {
             (Some(ask), _) => {
                 self.book.asks.iter().find(|open| open.id == ask).map(|open| open.token.clone())
@@ -63,8 +64,8 @@ impl Reader {
             reply: Reply::Respond {
                 response: moment.trusted("response").unwrap_or(Value::String(said)),
             },
-            by: owned(event, "/decision/by"),
-            message: owned(event, "/decision/reason"),
+            by: event.owned("/decision/by"),
+            message: event.owned("/decision/reason"),
             time: super::time(event),
         };
         if let Ok(closed) = self.book.asks.answer(&answer) {
@@ -123,7 +124,10 @@ fn question(said: Option<String>, input: Option<&Value>) -> Option<AskKind> {
         Some(Value::Array(entries)) => entries,
         _ => input.map(std::slice::from_ref).unwrap_or_default(),
     };
-    let asks = |entry: &Value| owned(entry, "/question").or_else(|| owned(entry, "/prompt"));
+    let asks = |entry: &Value| {
+        let words = word(entry, "question").or_else(|| word(entry, "prompt"));
+        words.map(str::to_owned)
+    };
     let entry = entries
         .iter()
         .find(|entry| said.is_some() && asks(entry) == said)
@@ -151,9 +155,13 @@ fn question(said: Option<String>, input: Option<&Value>) -> Option<AskKind> {
 
 fn choice(option: &Value) -> Option<Choice> {
     let label =
-        option.as_str().or_else(|| text(option, "/label")).or_else(|| text(option, "/value"))?;
-    let value = text(option, "/value").unwrap_or(label);
+        option.as_str().or_else(|| word(option, "label")).or_else(|| word(option, "value"))?;
+    let value = word(option, "value").unwrap_or(label);
     Some(Choice { value: value.to_owned(), label: label.to_owned() })
+}
+
+fn word<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name)?.as_str()
 }
 
 /// The answer in what a tool that asks gives back, if it is one text.

@@ -136,7 +136,7 @@ impl Reader {
         let event = moment.event;
         let thought = telling == Telling::Thought
             || telling == Telling::Piece
-                && super::text(event, "/content/0/type") == Some("thought");
+                && event.at("/content/0/type").is_some_and(|kind| kind.is("thought"));
         let kind = if thought { "thought" } else { "response" };
         let Some(text) = content(event, &[kind]) else { return };
         let (thread, named, id) = (moment.thread(), moment.trusted("message"), moment.id());

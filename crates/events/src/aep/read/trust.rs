@@ -2,14 +2,13 @@
 //!
 //! Nothing here becomes an answer: a yes is only what the protocol itself says.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::Moment;
 use crate::activity::What;
 use crate::aep::response::OWN;
+use crate::json::View;
 
 /// The words that go out as `x.<name>`.
 const NAMES: &[&str] = &[
@@ -44,24 +43,23 @@ const IDS: &[&str] = &[
 ];
 
 /// What is in the extension, trusted or not.
-pub(super) fn own(event: &Value) -> Option<&Map<String, Value>> {
-    event.get("extensions")?.get(OWN)?.as_object()
+pub(super) fn own(event: View<'_>) -> Option<View<'_>> {
+    event.get("extensions")?.get(OWN).filter(|own| own.is_object())
 }
 
-/// The event with the ids that it had before they were made to fit.
-pub(super) fn ids_restored(event: &Value) -> Cow<'_, Value> {
-    let Some(ids) = own(event).and_then(|own| own.get("ids")?.as_object()) else {
-        return Cow::Borrowed(event);
-    };
-    let mut restored = event.clone();
-    for (place, id) in
-        ids.iter().filter(|(place, id)| IDS.contains(&place.as_str()) && id.is_string())
-    {
-        if let Some(slot) = restored.pointer_mut(&format!("/{}", place.replace('.', "/"))) {
-            *slot = id.clone();
+/// The event with the ids that it had before they were made to fit, where they were.
+pub(super) fn ids_restored(event: View<'_>) -> Option<Value> {
+    let ids = own(event)?.get("ids").filter(|ids| ids.is_object())?;
+    let mut restored = event.to_value();
+    for (name, id) in ids.entries().filter(|(_, id)| id.is_string()) {
+        let name = name.as_str().unwrap_or_default();
+        if IDS.contains(&&*name)
+            && let Some(slot) = restored.pointer_mut(&format!("/{}", name.replace('.', "/")))
+        {
+            *slot = id.to_value();
         }
     }
-    Cow::Owned(restored)
+    Some(restored)
 }
 
 /// What an `x.<name>` event says.

@@ -1,10 +1,12 @@
 //! Turns and subagents: how they end, and what they used up.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::{Moment, Reader, SUBAGENTS, content, count, owned, text};
+use super::{Moment, Reader, SUBAGENTS, content, count};
 use crate::activity::{Ending, Usage, What};
-use crate::json;
+use crate::json::View;
 
 /// The end of a turn.
 pub(super) fn ended(moment: Moment<'_>, ending: Ending) -> What {
@@ -24,7 +26,8 @@ pub(super) fn ending(moment: Moment<'_>) -> Ending {
         None | Some(Ending::Completed) => {}
         Some(known) => return known,
     }
-    let Some(reason) = text(moment.event, "/lifecycle/reason") else { return Ending::Completed };
+    let Some(reason) = moment.event.text("/lifecycle/reason") else { return Ending::Completed };
+    let reason = &*reason;
     let cancelled = |by: &str, reason: Option<&str>| Ending::Cancelled {
         by: by.to_owned(),
         reason: reason.map(str::to_owned),
@@ -55,19 +58,20 @@ pub(super) fn ending(moment: Moment<'_>) -> Ending {
 /// What was used up, if the metrics say so.
 pub(super) fn usage(moment: Moment<'_>) -> Option<Usage> {
     let event = moment.event;
+    let metrics = event.get("metrics")?;
     let usage = Usage {
         provider: None,
         model: None,
-        input: count(event, "input_tokens"),
-        output: count(event, "output_tokens"),
-        total: count(event, "total_tokens"),
-        reasoning: count(event, "reasoning_tokens"),
-        cache_read: count(event, "cache_read_tokens"),
-        cache_write: count(event, "cache_write_tokens"),
+        input: count(metrics, "input_tokens"),
+        output: count(metrics, "output_tokens"),
+        total: count(metrics, "total_tokens"),
+        reasoning: count(metrics, "reasoning_tokens"),
+        cache_read: count(metrics, "cache_read_tokens"),
+        cache_write: count(metrics, "cache_write_tokens"),
     };
     (usage != Usage::default()).then(|| Usage {
-        provider: owned(event, "/model/provider"),
-        model: owned(event, "/model/id"),
+        provider: event.owned("/model/provider"),
+        model: event.owned("/model/id"),
         ..usage
     })
 }
@@ -75,43 +79,41 @@ pub(super) fn usage(moment: Moment<'_>) -> Option<Usage> {
 /// What changed: the roots, else the one folder that is named.
 pub(super) fn workspace_changed(moment: Moment<'_>) -> What {
     let event = moment.event;
-    let roots = json::at(event, "/workspace/roots").and_then(Value::as_array);
-    let mut paths: Vec<String> =
-        roots.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    let roots = event.at("/workspace/roots").into_iter().flat_map(View::items);
+    let mut paths: Vec<String> = roots.filter_map(View::as_str).map(Cow::into_owned).collect();
     if paths.is_empty() {
-        let one =
-            owned(event, "/workspace/project_path").or_else(|| owned(event, "/workspace/cwd"));
+        let one = event.owned("/workspace/project_path").or_else(|| event.owned("/workspace/cwd"));
         paths.extend(one);
     }
     What::WorkspaceChanged {
         paths: moment.trusted("paths").unwrap_or(paths),
-        reason: owned(event, "/lifecycle/reason"),
+        reason: event.owned("/lifecycle/reason"),
     }
 }
 
 /// Which subagent an event is about: the thread, else who runs it, else what started it.
-fn subagent(event: &Value) -> Option<String> {
-    owned(event, "/session/conversation_id")
-        .or_else(|| owned(event, "/agent/instance_id"))
-        .or_else(|| owned(event, "/session/parent/spawning_action_id"))
-        .or_else(|| owned(event, "/action/id"))
+fn subagent(event: View<'_>) -> Option<String> {
+    event
+        .owned("/session/conversation_id")
+        .or_else(|| event.owned("/agent/instance_id"))
+        .or_else(|| event.owned("/session/parent/spawning_action_id"))
+        .or_else(|| event.owned("/action/id"))
 }
 
 pub(super) fn subagent_ended(moment: Moment<'_>) -> What {
     let event = moment.event;
     let Some(id) = subagent(event) else { return moment.raw("subagent.stop") };
-    let entries = event.get("content").and_then(Value::as_array);
-    let answers =
-        entries.into_iter().flatten().any(|entry| text(entry, "/type") == Some("response"));
+    let mut entries = event.get("content").into_iter().flat_map(View::items);
+    let answers = entries.any(|entry| entry.get("type").is_some_and(|kind| kind.is("response")));
     let said = content(event, &["response"]).filter(|_| answers).map(Value::String);
     What::SubagentEnded { id, ending: ending(moment), result: moment.trusted("result").or(said) }
 }
 
 impl Reader {
     /// The subagent above the one that an event is about; the agent itself is none.
-    pub(super) fn subagent_above(&self, event: &Value) -> Option<String> {
-        let above = text(event, "/session/parent/conversation_id")?;
-        self.subagents.iter().any(|known| known == above).then(|| above.to_owned())
+    pub(super) fn subagent_above<'a>(&self, event: View<'a>) -> Option<Cow<'a, str>> {
+        let above = event.text("/session/parent/conversation_id")?;
+        self.subagents.iter().any(|known| **known == *above).then_some(above)
     }
 
     pub(super) fn subagent_started(&mut self, moment: Moment<'_>, out: &mut Vec<What>) {
@@ -126,16 +128,16 @@ impl Reader {
                 self.subagents.pop_front();
             }
         }
-        let action = owned(event, "/session/parent/spawning_action_id");
+        let action = event.owned("/session/parent/spawning_action_id");
         let spawned = action.as_deref().and_then(|action| self.book.action(action));
         let of_input = |names: &[&str]| {
             let input = spawned.and_then(|action| action.input.as_ref())?;
             names.iter().find_map(|name| input.get(name)?.as_str()).map(str::to_owned)
         };
         let told: Option<Value> = moment.trusted("subagent");
-        let told = |key: &str| told.as_ref().and_then(|told| owned(told, key));
-        let name = told("/name").or_else(|| of_input(&["subagent_type", "agent_type", "name"]));
-        let description = told("/description").or_else(|| of_input(&["description"]));
+        let told = |key: &str| Some(told.as_ref()?.get(key)?.as_str()?.to_owned());
+        let name = told("name").or_else(|| of_input(&["subagent_type", "agent_type", "name"]));
+        let description = told("description").or_else(|| of_input(&["description"]));
         out.push(What::SubagentStarted {
             name: name.unwrap_or_else(|| id.clone()),
             id,

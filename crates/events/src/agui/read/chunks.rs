@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::agui::event::Type;
 use crate::agui::expand::Lanes;
 use crate::agui::step::{Item, Opener, Step};
-use crate::json::Parser;
+use crate::json::Nodes;
 
 /// Chunks that open what is open, in the order in which it opened.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -19,8 +19,9 @@ impl Chunks {
         let mut lanes = Lanes::default();
         for (_, chunk) in &self.0 {
             let kind = chunk.get("type").and_then(Value::as_str).and_then(Type::parse);
-            let (bytes, mut parser) = (chunk.to_string(), Parser::default());
-            if let (Some(kind), Ok(document)) = (kind, parser.parse_text(&bytes)) {
+            let (text, nodes) = Nodes::compose(chunk);
+            if let Some(kind) = kind {
+                let document = nodes.document(&text);
                 lanes.expand(kind, document.root(), &mut Vec::new(), &mut |_, _| {});
             }
         }

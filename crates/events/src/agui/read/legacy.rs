@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Reader, Sink, raw};
 use crate::agui::event::{RETIRED, Type};
-use crate::json::{Parser, View};
+use crate::json::{Nodes, View};
 
 impl Reader {
     /// An event of a type that is not among the 31.
@@ -20,9 +20,7 @@ impl Reader {
         };
         fields.insert("type".into(), kind.name().into());
         fields.insert("messageId".into(), self.retired.id(name).into());
-        let bytes = Value::Object(fields).to_string();
-        if let Ok(document) = Parser::default().parse_text(&bytes) {
-            self.expand(kind, document.root(), sink);
-        }
+        let (text, nodes) = Nodes::compose(&Value::Object(fields));
+        self.expand(kind, nodes.document(&text).root(), sink);
     }
 }

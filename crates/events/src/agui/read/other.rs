@@ -11,7 +11,7 @@ use crate::agui::check;
 use crate::agui::enforce::{Boundary, Enforced};
 use crate::agui::event::Type;
 use crate::check::shape::{Known, says, text};
-use crate::json::{Parser, View};
+use crate::json::{Nodes, View};
 
 impl Reader {
     pub(super) fn event(&mut self, kind: Type, event: View<'_>, sink: &mut Sink<'_>) {
@@ -154,13 +154,12 @@ impl Reader {
 
 /// A rare event as a client goes on with it, or as it came where no client would.
 pub(super) fn enforced(event: View<'_>) -> Value {
-    let mut parser = Parser::default();
-    let Ok(document) = parser.parse_text(event.raw()) else { return event.to_value() };
+    let whole = event.to_value();
+    let (text, nodes) = Nodes::compose(&whole);
     let (mut known, mut findings) = (Known::default(), Vec::new());
+    let document = nodes.document(&text);
     match check::event(&document, &mut Boundary::default(), &mut known, &mut findings) {
-        Enforced::Changed(_, bytes) => {
-            serde_json::from_slice(&bytes).unwrap_or_else(|_| event.to_value())
-        }
-        _ => event.to_value(),
+        Enforced::Changed(_, changed) => changed.value().clone(),
+        _ => whole,
     }
 }

@@ -18,7 +18,7 @@ type Slots = HashSet<Slot, Seed>;
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
     order: Order,
-    held: Vec<Option<Held>>,
+    held: Vec<Option<HistoryEntry>>,
     ids: Places<Slot>,
     calls: Places<(Slot, usize)>,
     /// Messages that a snapshot drops unless it names them.
@@ -31,7 +31,7 @@ pub(super) struct History {
 }
 
 #[derive(Debug, Clone)]
-struct Held {
+struct HistoryEntry {
     message: Message,
     /// Of a result: the message whose results it is among.
     head: Slot,
@@ -211,7 +211,7 @@ impl History {
         slots
     }
 
-    fn held_mut(&mut self, slot: Slot) -> Option<&mut Held> {
+    fn held_mut(&mut self, slot: Slot) -> Option<&mut HistoryEntry> {
         self.held.get_mut(slot as usize)?.as_mut()
     }
 
@@ -221,7 +221,7 @@ impl History {
 
     fn place(&mut self, slot: Slot, head: Slot, message: Message) {
         let id = message.id.clone();
-        let new = Some(Held { message, head, tail: slot });
+        let new = Some(HistoryEntry { message, head, tail: slot });
         match self.held.get_mut(slot as usize) {
             Some(free) => *free = new,
             None => self.held.push(new),

@@ -9,11 +9,11 @@ use crate::check::recent::Seed;
 /// The places of every id.
 #[derive(Debug, Clone)]
 pub(super) struct Places<P> {
-    known: HashMap<Box<str>, Place<P>, Seed>,
+    known: HashMap<Box<str>, KnownId<P>, Seed>,
 }
 
 #[derive(Debug, Clone)]
-struct Place<P> {
+struct KnownId<P> {
     first: P,
     /// The other places, in no order; some may not hold the id any more.
     others: Vec<P>,
@@ -47,7 +47,7 @@ impl<P: Copy> Places<P> {
             }
             Some(place) => place.others.push(new),
             None => {
-                self.known.insert(id.into(), Place { first: new, others: Vec::new() });
+                self.known.insert(id.into(), KnownId { first: new, others: Vec::new() });
             }
         }
     }

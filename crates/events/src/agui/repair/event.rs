@@ -5,8 +5,10 @@ use serde_json::{Map, Value, json};
 use crate::agui::check::squeezed;
 use crate::agui::event::{RETIRED, Type};
 use crate::check::shape::quote;
+use crate::event::Protocol;
 use crate::json::DEEPEST;
 use crate::limits::MESSAGE_BYTES;
+use crate::message::Message;
 
 /// Fields that say nothing about an event but which thing it is about.
 const NAMES: [&str; 8] = [
@@ -25,8 +27,8 @@ const NAMES: [&str; 8] = [
 pub(super) struct Event {
     pub(super) kind: Type,
     pub(super) fields: Map<String, Value>,
-    /// Its bytes, while they say what the fields say.
-    pub(super) bytes: Option<Vec<u8>>,
+    /// The message that it came as, while that says what the fields say.
+    pub(super) message: Option<Message>,
     /// What came, where this is no longer that.
     pub(super) original: Option<Value>,
     /// Whether the original goes on already, in this event or beside it.
@@ -48,7 +50,7 @@ impl Event {
         Self {
             kind,
             fields: all,
-            bytes: None,
+            message: None,
             original: None,
             kept: false,
             aside: false,
@@ -57,8 +59,8 @@ impl Event {
     }
 
     /// One that came like this.
-    pub(super) fn came(kind: Type, fields: Map<String, Value>, bytes: Vec<u8>) -> Self {
-        Self { bytes: Some(bytes), ..Self::made(kind, Value::Null) }.with_fields(fields)
+    pub(super) fn came(kind: Type, fields: Map<String, Value>, message: Message) -> Self {
+        Self { message: Some(message), ..Self::made(kind, Value::Null) }.with_fields(fields)
     }
 
     fn with_fields(mut self, fields: Map<String, Value>) -> Self {
@@ -98,7 +100,7 @@ impl Event {
 
     /// To be called before its fields change: what came is remembered.
     pub(super) fn touch(&mut self) {
-        if self.bytes.take().is_some() && self.original.is_none() {
+        if self.message.take().is_some() && self.original.is_none() {
             self.original = Some(Value::Object(self.fields.clone()));
         }
     }
@@ -112,7 +114,7 @@ impl Event {
         if self.aside || self.fields.contains_key("rawEvent") || large() {
             return Some(raw(original));
         }
-        self.bytes = None;
+        self.message = None;
         self.fields.insert("rawEvent".into(), shallow(original));
         None
     }
@@ -142,12 +144,22 @@ impl Event {
         raw(self.original.unwrap_or(Value::Object(self.fields)))
     }
 
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
-        match &self.bytes {
-            Some(bytes) => bytes.clone(),
-            None => Value::Object(self.fields.clone()).to_string().into_bytes(),
+    /// The message that it is, where it has to be looked at as one.
+    pub(super) fn to_message(&self) -> Message {
+        match &self.message {
+            Some(message) => message.clone(),
+            None => made(self.fields.clone()),
         }
     }
+
+    /// The message that it goes on as.
+    pub(super) fn into_message(self) -> Message {
+        self.message.unwrap_or_else(|| made(self.fields))
+    }
+}
+
+fn made(fields: Map<String, Value>) -> Message {
+    Message::of_value(Protocol::Agui, Value::Object(fields))
 }
 
 /// Something that is no event as it stands, kept in one.

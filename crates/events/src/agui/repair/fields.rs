@@ -8,7 +8,6 @@ use crate::agui::check;
 use crate::agui::event::Type;
 use crate::agui::step::Item;
 use crate::check::shape::{self, Issue, Kind, What};
-use crate::json::Parser;
 
 /// How often an event is looked at again after something in it was put right.
 const PASSES: usize = 16;
@@ -20,9 +19,11 @@ impl Repairer {
             event.set("type", event.kind.name());
         }
         for _ in 0..PASSES {
-            let bytes = event.to_bytes();
-            let mut parser = Parser::default();
-            let Ok(document) = parser.parse(&bytes) else { return Err(event) };
+            let message = event.to_message();
+            let document = message.document();
+            if document.too_deep().is_some() {
+                return Err(event);
+            }
             let kind = event.kind;
             let mut issues = shape::compare(kind.shape(), document.root(), &mut self.known);
             // A client takes out what it does not know.

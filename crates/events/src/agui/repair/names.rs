@@ -10,12 +10,12 @@ use crate::check::shape::{Kind, Shape, quote};
 use crate::finding::Rule;
 
 /// What was done, and for which rule.
-type Told = Vec<(&'static Rule, String)>;
+type RenameNotes = Vec<(&'static Rule, String)>;
 
 impl Repairer {
     /// Gives fields and words the names that the table knows.
     pub(super) fn rename(&mut self, event: &mut Event) {
-        let (mut fields, mut told) = (event.fields.clone(), Told::new());
+        let (mut fields, mut told) = (event.fields.clone(), RenameNotes::new());
         rename(event.kind.shape(), &mut fields, "", &mut told);
         if !told.is_empty() {
             event.touch();
@@ -90,7 +90,7 @@ fn aliases(kind: Type, name: &str) -> &'static [&'static str] {
     }
 }
 
-fn rename(shape: &Shape, object: &mut Map<String, Value>, path: &str, told: &mut Told) {
+fn rename(shape: &Shape, object: &mut Map<String, Value>, path: &str, told: &mut RenameNotes) {
     let is_known = |name: &str| shape.fields().any(|field| field.name == name);
     let foreign: Vec<String> = object.keys().filter(|name| !is_known(name)).cloned().collect();
     for name in foreign {
@@ -115,7 +115,7 @@ fn rename(shape: &Shape, object: &mut Map<String, Value>, path: &str, told: &mut
     }
 }
 
-fn descend(kind: &Kind, value: &mut Value, path: &str, told: &mut Told) {
+fn descend(kind: &Kind, value: &mut Value, path: &str, told: &mut RenameNotes) {
     match (kind, value) {
         (Kind::Record(shape), Value::Object(object)) => rename(shape, object, path, told),
         (Kind::Union { tag, members }, Value::Object(object)) => {
@@ -146,7 +146,7 @@ fn correct<'a>(
     mut known: impl Iterator<Item = &'a str>,
     rule: &'static Rule,
     path: &str,
-    told: &mut Told,
+    told: &mut RenameNotes,
 ) {
     if let Some(known) = known.find(|known| known.eq_ignore_ascii_case(word))
         && known != word

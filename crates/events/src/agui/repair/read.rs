@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::Repairer;
 use super::event::{Event, kind_of, raw, short};
+use super::{Came, Repairer};
 use crate::agui::check::{
     self, JSON, LEGACY_PART, MALFORMED, RETIRED_TYPE, TOLERATED_NULL, TYPE, UNKNOWN_FIELD,
     UNKNOWN_MEMBER, UNKNOWN_TYPE, VERSION,
@@ -11,8 +11,10 @@ use crate::agui::check::{
 use crate::agui::enforce::Enforced;
 use crate::agui::event::{RETIRED, Type};
 use crate::check::shape::{self, quote};
+use crate::event::Protocol;
 use crate::finding::Finding;
-use crate::json::{Document, Parser, Reason};
+use crate::json::{Reason, View};
+use crate::message::Message;
 
 /// How much of a message that is not JSON is kept.
 const KEPT: usize = 64 * 1024;
@@ -27,41 +29,34 @@ pub(super) enum Sight {
 }
 
 /// Looks at a message, no closer than needed.
-pub(super) fn sight(bytes: &[u8]) -> Sight {
-    let of = |document: &Document<'_>| {
-        let object = document.root();
-        let name = object.get("type").and_then(|name| Some(name.as_str()?.into_owned()));
+pub(super) fn sight(came: &Came) -> Sight {
+    let of = |object: View<'_>| {
+        let name = object.get("type").and_then(View::as_str);
         if !object.is_object() {
             return Sight::Noise;
         }
         Sight::Object(name.as_deref().and_then(kind_of))
     };
-    match Parser::default().parse(bytes) {
-        Ok(document) => of(&document),
-        Err(error) => {
-            let legible = legible(bytes, error.reason);
-            let parsed = legible
-                .as_deref()
-                .map(|text| Parser::default().parse_text(text).map(|document| of(&document)));
-            parsed.and_then(Result::ok).unwrap_or(Sight::Noise)
+    match came {
+        Came::Message(message) => of(message.document().root()),
+        Came::Broken(bytes, reason) => {
+            let legible = legible(bytes, *reason);
+            legible.map_or(Sight::Noise, |message| of(message.document().root()))
         }
     }
 }
 
 impl Repairer {
     /// The event that a message is or can be made into; none where there is nothing to keep.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Option<Event> {
-        let mut parser = Parser::default();
-        let reason = match parser.parse(bytes) {
-            Ok(document) => return Some(self.understand(bytes, &document, None)),
-            Err(error) => error.reason,
+    pub(super) fn read(&mut self, came: &Came) -> Option<Event> {
+        let (bytes, reason) = match came {
+            Came::Message(message) => return Some(self.understand(message, None)),
+            Came::Broken(bytes, reason) => (bytes, *reason),
         };
         let came = String::from_utf8_lossy(bytes).into_owned();
-        if let Some(text) = legible(bytes, reason)
-            && let Ok(document) = parser.parse_text(&text)
-        {
+        if let Some(message) = legible(bytes, reason) {
             self.tell(&JSON, format!("replaced by U+FFFD what is no character, as {reason}"));
-            return Some(self.understand(text.as_bytes(), &document, Some(came.into())));
+            return Some(self.understand(&message, Some(came.into())));
         }
         if matches!(came.trim(), "" | "[DONE]") {
             self.tell(&JSON, format!("removed {}, which says nothing", quote(came.trim())));
@@ -73,7 +68,8 @@ impl Repairer {
         Some(raw(String::from_utf8_lossy(start).into()))
     }
 
-    fn understand(&mut self, bytes: &[u8], document: &Document<'_>, came: Option<Value>) -> Event {
+    fn understand(&mut self, message: &Message, came: Option<Value>) -> Event {
+        let document = message.document();
         let whole = document.root().to_value();
         let Value::Object(fields) = whole else {
             self.tell(&JSON, format!("put {} into a RAW event, as it is no object", short(&whole)));
@@ -89,7 +85,7 @@ impl Repairer {
             self.tell(rule, format!("put {what} into a RAW event"));
             return raw(came.unwrap_or(Value::Object(fields)));
         };
-        let mut event = Event::came(kind, fields, bytes.to_vec());
+        let mut event = Event::came(kind, fields, message.clone());
         event.original = came;
         if Type::parse(&name).is_none() && !RETIRED.iter().any(|(old, _)| *old == name) {
             self.tell(&UNKNOWN_TYPE, format!("replaced type {} by {}", quote(&name), kind.name()));
@@ -111,17 +107,19 @@ impl Repairer {
 
     /// What a client leaves of an event; as it is where a client would end the run.
     fn enforce(&mut self, mut event: Event) -> Result<Event, Event> {
-        let bytes = event.to_bytes();
-        let mut parser = Parser::default();
-        let Ok(document) = parser.parse(&bytes) else { return Err(event) };
+        let message = event.to_message();
+        let document = message.document();
+        if document.too_deep().is_some() {
+            return Err(event);
+        }
         let mut findings = Vec::new();
         match check::event(&document, &mut self.boundary, &mut self.known, &mut findings) {
             Enforced::Whole(_) => Ok(event),
-            Enforced::Changed(kind, bytes) => {
-                let Ok(fields) = serde_json::from_slice(&bytes) else { return Err(event) };
+            Enforced::Changed(kind, changed) => {
+                let Value::Object(fields) = changed.value().clone() else { return Err(event) };
                 let before = Value::Object(event.fields.clone());
                 event.touch();
-                (event.kind, event.fields, event.bytes) = (kind, fields, Some(bytes));
+                (event.kind, event.fields, event.message) = (kind, fields, Some(changed));
                 for finding in findings {
                     event.aside |= finding.rule.code == UNKNOWN_MEMBER.code;
                     if let Some(what) = taken_out(&finding, &before) {
@@ -178,12 +176,13 @@ fn taken_out(finding: &Finding, before: &Value) -> Option<String> {
     })
 }
 
-/// The text of a message in which something is no character; none where that is not what is wrong.
-fn legible(bytes: &[u8], reason: Reason) -> Option<String> {
-    match reason {
-        Reason::Surrogate | Reason::Utf8 => Some(without_halves(&String::from_utf8_lossy(bytes))),
-        _ => None,
+/// The message that bytes are but for what is no character in them; none where that is not all that is wrong.
+fn legible(bytes: &[u8], reason: Reason) -> Option<Message> {
+    if !matches!(reason, Reason::Surrogate | Reason::Utf8) {
+        return None;
     }
+    let text = without_halves(&String::from_utf8_lossy(bytes));
+    Message::recorded(Protocol::Agui, text.into()).ok()
 }
 
 /// The text with every escape that is half of a pair replaced by that of U+FFFD.

@@ -15,7 +15,6 @@ use crate::agui::sequence::{
 use crate::agui::step::{Item, Step};
 use crate::check::recent::Seed;
 use crate::finding::Rule;
-use crate::json::Parser;
 
 /// Whoever opened an item: a subagent, or the agent itself.
 type Owner = Option<String>;
@@ -127,11 +126,11 @@ impl State {
 
     /// The first thing that stands against an event.
     pub(super) fn conflict(&self, event: &Event, lanes: &Lanes) -> Conflict {
-        let bytes = event.to_bytes();
-        let mut parser = Parser::default();
-        let Ok(document) = parser.parse(&bytes) else {
+        let message = event.to_message();
+        let document = message.document();
+        if document.too_deep().is_some() {
             return Conflict::LeaveOut(&AFTER_FINISH);
-        };
+        }
         let (mut lanes, mut findings, mut steps) = (lanes.clone(), Vec::new(), Vec::new());
         lanes.expand(event.kind, document.root(), &mut findings, &mut |step, _| {
             steps.extend(Done::of(&step));

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::more::tally::Tally;
-use super::more::{At, More};
+use super::lints::tally::Tally;
+use super::lints::{At, Lints};
 use super::{
     CALL_MOVED, CALL_OWNER, OPEN_AT_FINISH, OTHER_RUN, OWNER, REASONING_NOT_OPEN, REASONING_OPEN,
     STEP_NOT_OPEN, STEP_OPEN, SUBAGENT_AGAIN, SUBAGENT_NOT_OPEN, SUBAGENT_PARENT, TEXT_NOT_OPEN,
@@ -129,7 +129,7 @@ impl Run {
         &mut self,
         kind: Type,
         event: View<'a>,
-        more: &mut More,
+        lints: &mut Lints,
         findings: &mut Vec<Finding>,
         each: &mut dyn FnMut(&Step<'a>, &[Finding]),
     ) {
@@ -143,7 +143,7 @@ impl Run {
             }
             if !findings.iter().skip(before).any(is_error) {
                 let at = At { thread: &self.thread, run: &self.id, tally: &mut self.tally };
-                more.step(at, &step, findings);
+                lints.step(at, &step, findings);
             }
             each(&step, findings);
         });

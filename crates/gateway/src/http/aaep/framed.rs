@@ -19,10 +19,10 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use super::super::Shared;
-use super::socket::{AHEAD, HANDSHAKE, LONGEST, PING, STALLED, Talk, code};
+use super::socket::{AHEAD, HANDSHAKE, LONGEST, PING, STALLED, SubscriberTalk, code};
 use crate::keys::{Guest, Scope};
 use crate::serve::AAEP_KEY;
-use crate::subscriptions::{Out, rejected};
+use crate::subscriptions::{SocketMessage, rejected};
 
 /// Talks with one subscriber until it leaves.
 pub(crate) async fn serve(shared: Shared, stream: UnixStream) {
@@ -35,7 +35,8 @@ pub(crate) async fn serve(shared: Shared, stream: UnixStream) {
         return;
     };
     let (mut from, mut to) = stream.into_split();
-    let mut messages = Incoming { buffer: BytesMut::new(), frames: length::Messages::new(LONGEST) };
+    let mut messages =
+        FrameReader { buffer: BytesMut::new(), frames: length::Messages::new(LONGEST) };
     let first = timeout(HANDSHAKE, messages.next(&mut from)).await.ok().flatten();
     let guest = match first.as_deref().map(|first| guest(&shared, first)) {
         Some(Ok(guest)) => guest,
@@ -49,7 +50,7 @@ pub(crate) async fn serve(shared: Shared, stream: UnixStream) {
     let (out, mut texts) = mpsc::channel(AHEAD);
     let (gateway, stop) = (Arc::clone(&shared.gateway), shared.stop.clone());
     let mut gone = std::pin::pin!(gateway.keys.gone(&guest));
-    let mut talk = Talk::new(shared, Some(guest.clone()), out);
+    let mut talk = SubscriberTalk::new(shared, Some(guest.clone()), out);
     let mut handshake = std::pin::pin!(sleep(HANDSHAKE));
     let (number, reason) = loop {
         let text = tokio::select! {
@@ -60,8 +61,8 @@ pub(crate) async fn serve(shared: Shared, stream: UnixStream) {
                 break (code::VIOLATION, "no subscription was asked for");
             }
             Some(out) = texts.recv() => match out {
-                Out::Text(text) => text,
-                Out::Close(code, reason) => break (code, reason),
+                SocketMessage::Text(text) => text,
+                SocketMessage::Close(code, reason) => break (code, reason),
             },
             heard = messages.next(&mut from) => match heard {
                 Some(bytes) => {
@@ -87,9 +88,9 @@ pub(crate) async fn serve(shared: Shared, stream: UnixStream) {
             return;
         }
     };
-    // What was said before the end is heard before the end.
+    // What was sent before the end arrives before the end.
     while number != code::REVOKED
-        && let Ok(Out::Text(text)) = texts.try_recv()
+        && let Ok(SocketMessage::Text(text)) = texts.try_recv()
     {
         if !send(&mut to, &text).await {
             return;
@@ -100,7 +101,7 @@ pub(crate) async fn serve(shared: Shared, stream: UnixStream) {
             "type": "subscription.close", "subscription_id": id,
             "reason_code": reason_code(number), "reason_message": reason,
         });
-        let _told = timeout(PING, send(&mut to, &close.to_string())).await;
+        let _sent = timeout(PING, send(&mut to, &close.to_string())).await;
     }
 }
 
@@ -134,12 +135,12 @@ fn guest(shared: &Shared, first: &[u8]) -> Result<Guest, (RejectionCode, &'stati
 }
 
 /// What comes in, message by message.
-struct Incoming {
+struct FrameReader {
     buffer: BytesMut,
     frames: length::Messages,
 }
 
-impl Incoming {
+impl FrameReader {
     /// The next message; none where the stream ends, breaks or says too much. May be dropped in between.
     async fn next(&mut self, from: &mut (impl tokio::io::AsyncRead + Unpin)) -> Option<Vec<u8>> {
         loop {

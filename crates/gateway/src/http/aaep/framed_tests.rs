@@ -33,14 +33,14 @@ async fn house() -> House {
 /// One subscriber.
 struct Line {
     stream: UnixStream,
-    messages: Incoming,
+    messages: FrameReader,
 }
 
 impl Line {
     async fn open(house: &House) -> Self {
         let stream = UnixStream::connect(house.serving.aaep.as_ref().unwrap()).await.unwrap();
         let frames = length::Messages::new(1 << 24);
-        Self { stream, messages: Incoming { buffer: BytesMut::new(), frames } }
+        Self { stream, messages: FrameReader { buffer: BytesMut::new(), frames } }
     }
 
     /// One that gave a key and has a subscription.

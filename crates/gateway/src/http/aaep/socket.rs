@@ -1,7 +1,7 @@
 //! AAEP in one WebSocket, subprotocol `aaep.v1`: one JSON message per text frame, both ways.
 //!
 //! The first message asks for a subscription; what comes after it are replies, other terms, the close. Another request
-//! takes the place of the first one. Replies are not acknowledged: the change of state that follows tells.
+//! takes the place of the first one. Replies are not acknowledged: a change of state follows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,12 @@ use tokio::time::{Instant, interval_at, sleep, timeout};
 use super::super::{Problem, Shared};
 use crate::deliver::Start;
 use crate::keys::{Guest, Scope};
-use crate::subscriptions::{Line, Order, Out, Sink, mark, owner};
+use crate::subscriptions::{SocketMessage, StreamOrder, StreamSink, SubscriptionStream};
 
 const PROTOCOL: &str = "aaep.v1";
 /// The longest message of a subscriber.
 pub(super) const LONGEST: usize = 64 * 1024;
-/// How many messages may wait for a subscriber before its line does.
+/// How many messages may wait for a subscriber before its stream does.
 pub(super) const AHEAD: usize = 64;
 /// How long a socket may be open without a subscription.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -89,7 +89,7 @@ async fn serve(shared: Shared, guest: Option<Guest>, mut socket: WebSocket) {
     if guest.is_none()
         && let Some(suite) = shared.gateway.suite.get()
     {
-        suite.listen(&shared.gateway, Sink::Socket(out.clone()));
+        suite.listen(&shared.gateway, StreamSink::Socket(out.clone()));
     }
     let gateway = Arc::clone(&shared.gateway);
     let stop = shared.stop.clone();
@@ -101,7 +101,7 @@ async fn serve(shared: Shared, guest: Option<Guest>, mut socket: WebSocket) {
         }
     };
     let mut gone = std::pin::pin!(gone);
-    let mut talk = Talk::new(shared, guest.clone(), out);
+    let mut talk = SubscriberTalk::new(shared, guest.clone(), out);
     let mut handshake = std::pin::pin!(sleep(HANDSHAKE));
     let mut ping = interval_at(Instant::now() + PING, PING);
     let end = loop {
@@ -113,8 +113,8 @@ async fn serve(shared: Shared, guest: Option<Guest>, mut socket: WebSocket) {
                 break Some((code::VIOLATION, "no subscription was asked for"));
             }
             Some(out) = texts.recv() => match out {
-                Out::Text(text) => Message::text(text),
-                Out::Close(code, reason) => break Some((code, reason)),
+                SocketMessage::Text(text) => Message::text(text),
+                SocketMessage::Close(code, reason) => break Some((code, reason)),
             },
             _ = ping.tick() => Message::Ping(bytes::Bytes::new()),
             heard = socket.recv() => match heard {
@@ -140,9 +140,9 @@ async fn serve(shared: Shared, guest: Option<Guest>, mut socket: WebSocket) {
             break None;
         }
     };
-    // What a line said before the end is heard before the end.
+    // What was sent before the end arrives before the end.
     while end.is_some_and(|(code, _)| code != code::REVOKED)
-        && let Ok(Out::Text(text)) = texts.try_recv()
+        && let Ok(SocketMessage::Text(text)) = texts.try_recv()
     {
         if !matches!(timeout(PING, socket.send(Message::text(text))).await, Ok(Ok(()))) {
             break;
@@ -150,23 +150,28 @@ async fn serve(shared: Shared, guest: Option<Guest>, mut socket: WebSocket) {
     }
     if let Some((code, reason)) = end {
         let frame = CloseFrame { code, reason: reason.into() };
-        let _told = timeout(PING, socket.send(Message::Close(Some(frame)))).await;
+        let _sent = timeout(PING, socket.send(Message::Close(Some(frame)))).await;
     }
 }
 
 /// One socket's conversation.
-pub(super) struct Talk {
+pub(super) struct SubscriberTalk {
     shared: Shared,
     guest: Option<Guest>,
-    out: mpsc::Sender<Out>,
+    out: mpsc::Sender<SocketMessage>,
     /// The id of the subscription that it follows.
     subscription: Option<String>,
 }
 
-pub(super) type End = (u16, &'static str);
+/// The code and the reason that a socket is closed with.
+pub(super) type SocketClose = (u16, &'static str);
 
-impl Talk {
-    pub(super) fn new(shared: Shared, guest: Option<Guest>, out: mpsc::Sender<Out>) -> Self {
+impl SubscriberTalk {
+    pub(super) fn new(
+        shared: Shared,
+        guest: Option<Guest>,
+        out: mpsc::Sender<SocketMessage>,
+    ) -> Self {
         Self { shared, guest, out, subscription: None }
     }
 
@@ -179,7 +184,7 @@ impl Talk {
         self.subscription.is_some()
     }
 
-    pub(super) async fn hear(&mut self, text: &str) -> Result<(), End> {
+    pub(super) async fn hear(&mut self, text: &str) -> Result<(), SocketClose> {
         let Ok(message) = serde_json::from_str::<Value>(text) else {
             return Err((code::VIOLATION, "messages are JSON"));
         };
@@ -211,7 +216,7 @@ impl Talk {
         }
     }
 
-    fn subscribe(&mut self, guest: &Guest, message: &Value) -> Result<(), End> {
+    fn subscribe(&mut self, guest: &Guest, message: &Value) -> Result<(), SocketClose> {
         let gateway = Arc::clone(&self.shared.gateway);
         let (accepted, terms) = match gateway.subscribe(guest, message) {
             Ok(agreed) => agreed,
@@ -221,32 +226,32 @@ impl Talk {
         let answer = serde_json::to_value(&accepted).unwrap_or_default();
         let subscriptions = &gateway.subscriptions;
         if let Some(before) = self.subscription.replace(id.clone()) {
-            let order = Order::Replace { terms: Box::new(terms), answer, joins: true };
-            return match subscriptions.hand_over(&before, &id).map(|line| line.try_send(order)) {
+            let order = StreamOrder::Replace { terms: Box::new(terms), answer, joins: true };
+            return match subscriptions.hand_over(&before, &id).map(|orders| orders.try_send(order))
+            {
                 Some(Ok(())) => Ok(()),
                 _ => Err((code::VIOLATION, "the subscription before this one is not read")),
             };
         }
-        let Ok(attached) = subscriptions.attach(guest, &id) else {
+        let Ok(followed) = subscriptions.attach(guest, &id) else {
             return Err((code::REJECTED, "the subscription is gone"));
         };
-        let line = Line {
+        let stream = SubscriptionStream {
             gateway: Arc::clone(&gateway),
-            terms: attached.terms,
-            sink: Sink::Socket(self.out.clone()),
+            terms: followed.terms,
+            sink: StreamSink::Socket(self.out.clone()),
             session: None,
             start: Some(Start::Now),
-            mark: mark(&owner(guest)),
             greeting: Some(answer),
         };
-        gateway.tasks.spawn(line.run(attached.orders));
+        gateway.tasks.spawn(stream.run(followed.orders));
         Ok(())
     }
 
     /// Says why not; that is the end of it.
-    fn reject(&self, rejected: &Rejected) -> End {
+    fn reject(&self, rejected: &Rejected) -> SocketClose {
         let message = serde_json::to_value(rejected).unwrap_or_default();
-        let _sent = self.out.try_send(Out::Text(message.to_string()));
+        let _sent = self.out.try_send(SocketMessage::Text(message.to_string()));
         (code::REJECTED, "the subscription was rejected")
     }
 }

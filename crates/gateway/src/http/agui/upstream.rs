@@ -15,12 +15,12 @@ use http::StatusCode;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Outlet, asked, negotiate, stream, word};
+use super::{asked, negotiate, stream, word};
 use crate::asks::ParkClaim;
-use crate::attach::{Attached, Quiet, UNCOVERED};
-use crate::deliver::Gone;
+use crate::attach::{Attached, UNCOVERED};
+use crate::deliver::{Gone, KeepAlive, Outlet};
 use crate::http::api::problem;
-use crate::http::body::whole;
+use crate::http::body::{fed, whole};
 use crate::http::{Problem, Shared};
 use crate::keys::{Guest, Scope};
 use crate::upstream::{
@@ -74,8 +74,9 @@ pub(in crate::http) async fn run(
             .map_or(RunSlot::Full, |(live, before)| RunSlot::Start(live, before)),
         None => upstreams.slot(&run.name, &run.input),
     };
-    let (outlet, fed) = Outlet::new(encoding);
-    let quiet = Quiet::of(&outlet, run.upstream.keep_alive);
+    let (out, body) = fed();
+    let outlet = Outlet::new(encoding, out);
+    let keep_alive = outlet.keep_alive(run.upstream.keep_alive);
     let (live, listener, input) = match slot {
         RunSlot::Join(live) => {
             let listener = live.listen();
@@ -100,9 +101,9 @@ pub(in crate::http) async fn run(
                 .retry_in(10));
         }
     };
-    let hearing = Hearing { live, outlet, quiet, input, _listener: listener };
+    let hearing = Hearing { live, outlet, keep_alive, input, _listener: listener };
     shared.gateway.tasks.spawn(hear(shared.clone(), guest, hearing));
-    Ok(stream(encoding, fed))
+    Ok(stream(encoding, body))
 }
 
 /// A run that a client asks for.
@@ -177,7 +178,8 @@ fn attach(shared: &Shared, guest: Guest, encoding: Encoding, run: RunRequest) ->
     let RunRequest { name, input, .. } = run;
     let session = session_of(&name, word(&input, "threadId"));
     let writer = Writer::new(word(&input, "threadId"), word(&input, "runId"));
-    let (outlet, body) = Outlet::new(encoding);
+    let (out, body) = fed();
+    let outlet = Outlet::new(encoding, out);
     let run = Attached { session, writer, outlet, resumed: Vec::new(), input, guest };
     let gateway = Arc::clone(&shared.gateway);
     shared.gateway.tasks.spawn(gateway.attach(run, shared.stop.clone()));
@@ -188,7 +190,7 @@ fn attach(shared: &Shared, guest: Guest, encoding: Encoding, run: RunRequest) ->
 struct Hearing {
     live: Arc<Live>,
     outlet: Outlet,
-    quiet: Quiet,
+    keep_alive: KeepAlive,
     /// What it came back with, where it came back.
     input: Option<Value>,
     _listener: Listener,
@@ -213,7 +215,7 @@ async fn hear(shared: Shared, guest: Guest, mut hearing: Hearing) {
 
 impl Hearing {
     async fn tell(&mut self) -> Result<(), Gone> {
-        let Self { live, outlet, quiet, input, .. } = self;
+        let Self { live, outlet, keep_alive, input, .. } = self;
         let mut bell = live.bell();
         let mut seen = 0;
         if let Some(input) = input.take() {
@@ -229,7 +231,7 @@ impl Hearing {
             let (events, over) = live.after(seen);
             seen += events.len();
             if !events.is_empty() {
-                quiet.renew();
+                keep_alive.renew();
             }
             let (first, last) = match events.len().checked_sub(1) {
                 Some(at) if over => events.split_at(at),
@@ -241,7 +243,7 @@ impl Hearing {
             if over {
                 return outlet.pass_last(last);
             }
-            quiet.wait(&mut bell).await?;
+            keep_alive.wait(&mut bell).await?;
         }
     }
 }

@@ -124,7 +124,7 @@ async fn a_run_ends_over_an_ask_and_the_next_one_answers_it() {
 #[tokio::test]
 async fn an_ask_that_comes_up_while_somebody_is_attached_shows_and_ends_the_run() {
     let house = House::open().await;
-    let (outlet, mut body) = Outlet::new(Encoding::Sse);
+    let (outlet, mut body) = outlet_of(Encoding::Sse);
     let stop = CancellationToken::new();
     let run = a_run(&house.gateway, &house.session, outlet);
     let attached = house.gateway.tasks.spawn(Arc::clone(&house.gateway).attach(run, stop));

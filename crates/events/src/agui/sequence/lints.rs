@@ -80,7 +80,7 @@ const THREADS: usize = 8;
 
 /// What is known beyond the verifier's run.
 #[derive(Debug, Clone, Default)]
-pub(super) struct More {
+pub(super) struct Lints {
     off: bool,
     pub(super) strict: bool,
     threads: Vec<Thread>,
@@ -99,7 +99,7 @@ pub(super) struct At<'r> {
     pub(super) tally: &'r mut Tally,
 }
 
-impl More {
+impl Lints {
     /// One that says nothing.
     pub(super) fn off() -> Self {
         Self { off: true, ..Self::default() }
@@ -260,10 +260,10 @@ fn interrupts(event: View<'_>) -> Vec<Box<str>> {
 impl Sequence {
     /// From now on, the rules that apply only on request apply.
     pub(crate) fn be_strict(&mut self) {
-        self.more.strict = true;
+        self.lints.strict = true;
     }
 }
 
 #[cfg(test)]
-#[path = "more_tests.rs"]
+#[path = "lints_tests.rs"]
 mod tests;

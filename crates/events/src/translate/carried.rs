@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::Translated;
 use super::table::Table;
-use super::{Message, Told};
 use crate::aaep::event::CONTEXT;
 use crate::aaep::write::EXTENSION_CONTEXT;
 use crate::check;
@@ -17,6 +17,7 @@ use crate::event::Protocol;
 use crate::finding::Severity;
 use crate::json::View;
 use crate::text;
+use crate::writer::WrittenEvent;
 
 /// The most that one event carries along, in bytes.
 const BYTES: usize = 8_192;
@@ -27,12 +28,12 @@ const WAITING: usize = 64;
 
 /// The fields of each type that travel along. Rows of the table are read when their type comes first.
 #[derive(Debug, Default)]
-pub(super) struct Rest<'t> {
+pub(super) struct CarriedFields<'t> {
     table: Option<(&'t Table, Protocol, Protocol)>,
     types: BTreeMap<String, Vec<Vec<String>>>,
 }
 
-impl<'t> Rest<'t> {
+impl<'t> CarriedFields<'t> {
     pub(super) fn of(table: &'t Table, from: Protocol, to: Protocol) -> Self {
         Self { table: Some((table, from, to)), types: BTreeMap::new() }
     }
@@ -110,10 +111,10 @@ pub(super) fn attach(
     (from, kind): (Protocol, &str),
     fields: &Map<String, Value>,
     to: Protocol,
-    told: &mut [Told],
+    told: &mut [Translated],
 ) {
     // The change of state before it tells less of it.
-    let tells = |told: &&mut Told| told.event.name() != "state.changed";
+    let tells = |told: &&mut Translated| told.event.name() != "state.changed";
     let Some(told) = told.iter_mut().find(tells) else { return };
     told.event.change(|event| attach_to(event, (from, kind), fields, to));
 }
@@ -154,9 +155,9 @@ fn place(protocol: Protocol) -> (&'static str, &'static str) {
 
 /// What came along, on its way back to where it came from.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(Vec<(String, Value)>);
+pub(super) struct ReturningFields(Vec<(String, Value)>);
 
-impl Waiting {
+impl ReturningFields {
     /// Notices what came along with an event, if that goes back to where it came from.
     pub(super) fn notice(&mut self, (from, to): (Protocol, Protocol), event: View<'_>) {
         let (outer, inner) = place(from);
@@ -175,7 +176,7 @@ impl Waiting {
     }
 
     /// Puts what came along into the event that it came from.
-    pub(super) fn put_back(&mut self, to: Protocol, event: &mut Message) {
+    pub(super) fn put_back(&mut self, to: Protocol, event: &mut WrittenEvent) {
         if self.0.is_empty() {
             return;
         }

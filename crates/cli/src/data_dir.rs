@@ -14,8 +14,8 @@ use crate::failure::Failure;
 
 /// Where the gateway keeps its files.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Place {
-    /// Where the gateway keeps its files
+pub(crate) struct DataDir {
+    /// The data directory of the gateway
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) data: Option<PathBuf>,
 }
@@ -29,9 +29,9 @@ pub(crate) struct Running {
     pub(crate) address: String,
 }
 
-impl Place {
+impl DataDir {
     /// The data directory.
-    pub(crate) fn dir(&self) -> anyhow::Result<PathBuf> {
+    pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
         let named = match &self.data {
             Some(dir) => Some(dir.clone()),
             None => Config::read(None)?.data,
@@ -50,7 +50,7 @@ impl Place {
 
     /// The journal.
     pub(crate) fn journal(&self) -> anyhow::Result<PathBuf> {
-        let path = self.dir()?.join("journal.db");
+        let path = self.path()?.join("journal.db");
         if !path.exists() {
             let message =
                 format!("there is no journal at {}; start a gateway first", path.display());
@@ -70,7 +70,7 @@ impl Place {
     }
 
     fn client_with(&self, key: &str) -> anyhow::Result<Client> {
-        let dir = self.dir()?;
+        let dir = self.path()?;
         let running = Running::read(&dir)?;
         let path = dir.join("keys").join(key);
         let key = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -107,16 +107,16 @@ pub(crate) fn config_dir() -> Option<PathBuf> {
 }
 
 /// Where the socket goes: the runtime directory for the usual gateway, the data directory for any other.
-pub(crate) fn socket(place: &Place, dir: &Path) -> PathBuf {
+pub(crate) fn socket(data_dir: &DataDir, dir: &Path) -> PathBuf {
     match env::RUNTIME_DIR.path() {
-        Some(runtime) if place.data.is_none() => runtime.join("banister.sock"),
+        Some(runtime) if data_dir.data.is_none() => runtime.join("banister.sock"),
         _ => dir.join("banister.sock"),
     }
 }
 
 /// ` --data DIR` as a shell takes it, where a directory was named: what is printed can be run as it is.
-pub(crate) fn data_flag(place: &Place) -> String {
-    match &place.data {
+pub(crate) fn data_flag(data_dir: &DataDir) -> String {
+    match &data_dir.data {
         Some(dir) => format!(" --data {}", quoted(dir)),
         None => String::new(),
     }
