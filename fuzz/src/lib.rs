@@ -12,7 +12,7 @@ use banister_events::agui::repair::Repairer;
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::finding::Severity;
-use banister_events::translate::{RuleSource, Translator};
+use banister_events::translate::{Source, Translator};
 use banister_events::{aaep, aep, agui};
 use banister_policy::{ActionRequest, Rules, evaluate, shell};
 use jiff::Timestamp;
@@ -230,7 +230,7 @@ pub fn translate(data: &[u8]) {
 
 fn translated(from: Protocol, to: Protocol, lines: impl Iterator<Item = Vec<u8>>) -> Vec<Value> {
     let voice = Voice { carry: true, ..Voice::default() };
-    let mut translator = Translator::new(RuleSource::Protocol(from), to, voice);
+    let mut translator = Translator::new(Source::Protocol(from), to, voice);
     let now = Timestamp::from_second(1_800_000_000).expect("a time within reach");
     let mut told = Vec::new();
     for line in lines {
