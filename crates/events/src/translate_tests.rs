@@ -90,7 +90,14 @@ fn whatever_one_protocol_says_the_others_say_validly() {
             for to in Protocol::ALL {
                 let there = translated(from, to, &stream);
                 let complaints = complaints(to, &there);
-                prop_assert_eq!(complaints, Vec::<String>::new(), "{} to {}: {:#?}", from, to, there);
+                prop_assert_eq!(
+                    complaints,
+                    Vec::<String>::new(),
+                    "{} to {}: {:#?}",
+                    from,
+                    to,
+                    there
+                );
             }
         }
         Ok(())
@@ -103,7 +110,13 @@ fn what_is_carried_comes_back() {
         for (from, to) in pairs() {
             let stream = written(from, &story);
             let back = translated(to, from, &translated(from, to, &stream));
-            prop_assert_eq!(gist(&read(from, &back)), gist(&read(from, &stream)), "{} to {}", from, to);
+            prop_assert_eq!(
+                gist(&read(from, &back)),
+                gist(&read(from, &stream)),
+                "{} to {}",
+                from,
+                to
+            );
         }
         Ok(())
     });
