@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::{asked, negotiate, stream, word};
 use crate::asks::ParkClaim;
-use crate::attach::{Attached, UNCOVERED};
+use crate::attach::{AttachedRun, UNCOVERED};
 use crate::deliver::{Gone, KeepAlive, Outlet};
 use crate::http::api::problem;
 use crate::http::body::{fed, whole};
@@ -180,7 +180,7 @@ fn attach(shared: &Shared, guest: Guest, encoding: Encoding, run: RunRequest) ->
     let writer = Writer::new(word(&input, "threadId"), word(&input, "runId"));
     let (out, body) = fed();
     let outlet = Outlet::new(encoding, out);
-    let run = Attached { session, writer, outlet, resumed: Vec::new(), input, guest };
+    let run = AttachedRun { session, writer, outlet, resumed: Vec::new(), input, guest };
     let gateway = Arc::clone(&shared.gateway);
     shared.gateway.tasks.spawn(gateway.attach(run, shared.stop.clone()));
     stream(encoding, body)
