@@ -23,9 +23,9 @@ use crate::http::api::problem;
 use crate::http::body::{fed, whole};
 use crate::http::{Problem, Shared};
 use crate::keys::{Guest, Scope};
-use crate::upstream::{
-    Failure, FrontEndResume, Listener, Live, NotResumed, PlannedRun, RunSlot, Upstream, session_of,
-};
+use crate::upstream::conduct::PlannedRun;
+use crate::upstream::resume::{FrontEndResume, NotResumed};
+use crate::upstream::{Failure, Listener, Live, RunSlot, Upstream, session_of};
 
 /// How many events may be told before a reader is waited for.
 const AT_ONCE: usize = 64;
