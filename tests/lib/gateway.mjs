@@ -80,6 +80,8 @@ export async function start(name, { config, dir = fresh(name), banister = built 
     writeFileSync(file, config);
     words.push('--config', file);
   }
+  // What the gateway before it left says where that one listened.
+  rmSync(path.join(data, 'gateway.json'), { force: true });
   const child = spawn(banister, words, {
     env,
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -14,87 +14,35 @@ use banister_events::event::Protocol;
 use banister_events::frame::sse;
 use banister_journal::Record;
 use bytes::Bytes;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 use crate::{Error, Gateway};
 
-mod channel;
-mod feed;
-mod keep_alive;
+pub(crate) mod channel;
+pub(crate) mod cursor;
+pub(crate) mod feed;
+pub(crate) mod keep_alive;
 mod outlet;
+pub(crate) mod reading;
+pub(crate) mod reconcile;
 mod replay;
 mod resume;
-mod saved;
+pub(crate) mod saved;
 
 pub(crate) use channel::{Channels, Projected, Rendering};
-pub(crate) use feed::{FeedKey, FeedNext, LiveFeed, LiveFeeds, aaep_frame};
+pub(crate) use cursor::{EventCursor, Start};
+pub(crate) use feed::task::aaep_frame;
+pub(crate) use feed::{FeedKey, FeedNext, LiveFeed};
 pub(crate) use keep_alive::{KEEP_ALIVE, KeepAlive};
 pub(crate) use outlet::Outlet;
+use reading::BATCH;
+pub(crate) use reading::{Gone, blocking};
 pub(crate) use replay::{CatchUp, Stretches};
 pub(crate) use resume::{ForeignCursor, ResumeRequest};
 pub(crate) use saved::{SavedChannels, Stretch};
 
-/// How many records are read at a time.
-const BATCH: usize = 256;
-/// How many reads of the journal wait for the disk at once; each takes a thread.
-const READS: usize = 16;
 /// What is sent at once when much is sent again, in bytes.
 const CHUNK: usize = 64 * 1024;
-
-/// Where a subscriber wants to begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// With the first record there is.
-    Beginning,
-    /// With what is going on: open turns from their beginning, then what comes.
-    Now,
-    /// After the event it saw last.
-    After(EventCursor),
-    /// The same, of a subscription before event ids were the ids of frames: the number counts the events that the
-    /// subscription was sent of the record.
-    AfterSent(EventCursor),
-    /// After an event that is not known here any more: a marker says so, and then as [`Start::Now`].
-    Exhausted,
-}
-
-/// Where one event stands: the record, and the event within it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EventCursor {
-    /// The record's position in the journal.
-    pub position: u64,
-    /// The number of the event among those the record became.
-    pub n: u32,
-}
-
-impl EventCursor {
-    /// All of a record.
-    pub(crate) fn whole(position: u64) -> Self {
-        Self { position, n: u32::MAX }
-    }
-
-    pub(crate) fn is_whole(self) -> bool {
-        self.n == u32::MAX
-    }
-
-    /// The newest position up to which everything is covered.
-    pub(crate) fn before_unseen(self) -> u64 {
-        if self.is_whole() { self.position } else { self.position.saturating_sub(1) }
-    }
-
-    /// Parses `epoch.position.n`; `None` where it belongs to another journal or is none.
-    pub fn parse(text: &str, epoch: &str) -> Option<Self> {
-        let mut parts = text.split('.');
-        let fits = parts.next()? == epoch;
-        let position = parts.next()?.parse().ok()?;
-        let n = parts.next()?.parse().ok()?;
-        (fits && parts.next().is_none()).then_some(Self { position, n })
-    }
-
-    /// The cursor as it stands on the wire.
-    pub(crate) fn written(self, epoch: &str) -> String {
-        format!("{epoch}.{}.{}", self.position, self.n)
-    }
-}
 
 /// What a subscriber asked for.
 #[derive(Debug, Clone)]
@@ -108,10 +56,6 @@ pub struct FollowTerms {
     /// The language it wants to be spoken to in.
     pub language: String,
 }
-
-/// The subscriber is gone.
-#[derive(Debug)]
-pub(crate) struct Gone;
 
 impl Gateway {
     /// Streams AAEP or AEP events as SSE frames until the subscriber leaves.
@@ -304,21 +248,4 @@ impl StreamFollower {
 pub(crate) fn unread(error: Error) -> Gone {
     tracing::error!(%error, "A subscriber's records could not be read.");
     Gone
-}
-
-/// Runs a read of the journal where it may block.
-pub(crate) async fn blocking<T: Send + 'static>(
-    read: impl FnOnce() -> Result<T, banister_journal::Error> + Send + 'static,
-) -> Result<T, Error> {
-    // As many as there are connections, and some that are about to: more would hold a thread and wait all the same.
-    static TURNS: Semaphore = Semaphore::const_new(READS);
-    #[cfg(test)]
-    if crate::simulation::is_running() {
-        return Ok(read()?);
-    }
-    let _turn = TURNS.acquire().await;
-    match tokio::task::spawn_blocking(read).await {
-        Ok(result) => Ok(result?),
-        Err(error) => Err(Error::Task(error.to_string())),
-    }
 }

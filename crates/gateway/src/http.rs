@@ -243,6 +243,16 @@ impl IntoResponse for Problem {
     }
 }
 
+impl Gateway {
+    /// A login link for a browser: works once.
+    pub fn login_link(&self) -> Result<String, Error> {
+        let code = self.keys.login_code()?;
+        // A host of its own: a cookie for 127.0.0.1 would also go to every other port there.
+        let port = self.address.get().map(SocketAddr::port).unwrap_or_default();
+        Ok(format!("http://{}:{port}/login?code={code}", HOST_NAME))
+    }
+}
+
 impl Shared {
     /// Whoever sent this, if it may do `scope`. A browser's write must carry the token of its session.
     pub(crate) fn admit(

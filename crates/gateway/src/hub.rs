@@ -205,9 +205,9 @@ mod tests {
     #[test]
     fn records_come_in_the_journals_order_whoever_was_quicker() {
         let (publisher, hub) = Publisher::new(10);
-        publisher.publish(&[record(12)]);
+        publisher.publish(&[record(12)], []);
         assert_eq!(hub.head(), 10, "12 may not be seen before 11");
-        publisher.publish(&[record(11)]);
+        publisher.publish(&[record(11)], []);
         let seen: Vec<u64> = hub.after(10, 9).unwrap().iter().map(|r| r.position).collect();
         assert_eq!(seen, [11, 12]);
         assert_eq!(hub.after(12, 9), Some(Vec::new()));
@@ -218,7 +218,7 @@ mod tests {
         let (publisher, hub) = Publisher::new(0);
         let many = TAIL as u64 + 10;
         for position in 1..=many {
-            publisher.publish(&[record(position)]);
+            publisher.publish(&[record(position)], []);
         }
         assert_eq!(hub.after(0, 9), None);
         assert_eq!(hub.after(many - 1, 9).unwrap().len(), 1);

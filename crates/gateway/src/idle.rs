@@ -5,8 +5,7 @@
 //!
 //! The record says after which other it was written. Where something came in between it ends nothing, for anybody.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use banister_events::activity::Turns;
@@ -20,8 +19,8 @@ use crate::facts::IdleFact;
 use crate::project::Projection;
 use crate::{Error, Gateway};
 
-/// How long an agent may be silent before its turn is over, where nothing else is said.
-pub const USUAL: Duration = Duration::from_mins(30);
+pub(crate) mod sessions;
+
 /// How far back open turns are looked for at the start.
 const BACK: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// How much later than its time a record may be committed.
@@ -30,34 +29,6 @@ const SKEW: SignedDuration = SignedDuration::from_mins(1);
 const PACE: Duration = Duration::from_secs(15);
 /// How many sessions are looked at in one round.
 const ROUND: usize = 256;
-/// How many sessions are followed at once; any more are found at the next start.
-const MOST: usize = 16_384;
-
-/// The sessions in which a turn may be open.
-#[derive(Debug, Default)]
-pub struct Idle {
-    state: Mutex<IdleState>,
-}
-
-#[derive(Debug, Default)]
-struct IdleState {
-    /// Everything up to here was looked at; none before the first look.
-    position: Option<u64>,
-    /// When that was.
-    looked: Timestamp,
-    /// Session → when something last happened in it.
-    last: HashMap<String, Timestamp>,
-}
-
-impl IdleState {
-    fn note(&mut self, session: &str, time: Timestamp) {
-        if let Some(last) = self.last.get_mut(session) {
-            *last = time;
-        } else if self.last.len() < MOST {
-            self.last.insert(session.to_owned(), time);
-        }
-    }
-}
 
 impl Gateway {
     /// Ends the turns of agents that have gone silent. May be called as often as one likes.
@@ -168,12 +139,6 @@ impl Gateway {
         };
         self.history.commit(vec![Entry::from(draft).into()], Durability::Synced).await?;
         Ok(())
-    }
-}
-
-impl Idle {
-    fn lock(&self) -> std::sync::MutexGuard<'_, IdleState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

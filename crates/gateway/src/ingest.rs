@@ -18,26 +18,27 @@ use banister_events::{Message, frame, id};
 use banister_journal::{Appended, Draft, Durability, Entry, Kind, Level, Record, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 
-use crate::asks::Asks;
+use crate::asks::{Asks, Opened};
 use crate::deliver::blocking;
 use crate::history::Fact;
 use crate::keep::Keeper;
+use crate::project::Pushed;
 use crate::{Error, Gateway};
 
 mod asks;
 mod decide;
 mod pieces;
-mod push_session;
+pub(crate) mod push_session;
+pub mod pushing;
 mod read;
 
-use asks::{AskContext, AskListener, DeskEffects};
+use asks::{AskContext, AskListener, DeskEffects, origin};
 pub use decide::{Refusal, Waiting};
-pub use push_session::PushSessions;
 use push_session::{Memory, PushSession};
+pub use pushing::{PushPolicy, Pushing, Status};
 use read::{EventFacts, Item, SessionRef};
 
 /// The version of the reading that is recorded with each event.
@@ -48,37 +49,6 @@ const TRIES: usize = 8;
 const FINDINGS: usize = 32;
 /// How much of a refused event is kept.
 const EVIDENCE: usize = banister_events::limits::EVIDENCE_BYTES;
-
-/// How pushed events are taken.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Pushing {
-    /// What is done about events that break their protocol.
-    pub policy: PushPolicy,
-    /// The same, for single keys.
-    pub keys: BTreeMap<String, PushPolicy>,
-    /// How many requests a key may make in a second; 0 for no limit.
-    pub rate: u32,
-}
-
-impl Default for Pushing {
-    fn default() -> Self {
-        Self { policy: PushPolicy::Report, keys: BTreeMap::new(), rate: 5_000 }
-    }
-}
-
-/// What is done about an event that breaks its protocol.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PushPolicy {
-    /// It is recorded with what is wrong with it.
-    #[default]
-    Report,
-    /// The same, and it is told in a way that its protocol allows. Where nothing can be told of it, it is refused.
-    Repair,
-    /// Where it breaks a MUST it is refused.
-    Strict,
-}
 
 /// Events of one protocol, as they came in.
 #[derive(Debug, Clone)]
@@ -137,31 +107,6 @@ fn found(findings: &[Finding], repaired: bool) -> Value {
         row
     };
     findings.iter().map(row).collect()
-}
-
-/// What became of an event, in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// It is part of its session.
-    Recorded,
-    /// It was before.
-    Duplicate,
-    /// It is not; what came is kept as evidence.
-    Refused,
-}
-
-impl Status {
-    /// Every status.
-    pub const ALL: [Self; 3] = [Self::Recorded, Self::Duplicate, Self::Refused];
-
-    /// The word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Duplicate => "duplicate",
-            Self::Refused => "refused",
-        }
-    }
 }
 
 /// Other bytes under a known id.
@@ -337,6 +282,68 @@ impl Gateway {
     ) -> Result<Vec<Option<Arc<Record>>>, Error> {
         let (journal, key) = (self.journal.clone(), key.to_owned());
         blocking(move || journal.of_events(&key, &ids)).await
+    }
+}
+
+impl Gateway {
+    /// Shows a session without a memory what its session has in the journal.
+    async fn recall(
+        &self,
+        push_session: &mut PushSession,
+        session: &str,
+        protocol: Protocol,
+    ) -> Result<(), Error> {
+        if push_session.memory.is_some() {
+            return Ok(());
+        }
+        let mut memory = Memory::new(protocol);
+        let mut seq = 0;
+        loop {
+            let records = self.session_after(session, seq).await?;
+            let Some(newest) = records.last() else { break };
+            seq = newest.seq;
+            for record in records.iter().filter(|record| record.kind == Kind::Event) {
+                memory.recall(record);
+                if let Some(id) = &record.event_id {
+                    push_session.remember(id);
+                }
+            }
+        }
+        push_session.memory = Some(memory);
+        Ok(())
+    }
+
+    /// Reads a session for what it asks, where it asks something or may do so now.
+    async fn listen(
+        &self,
+        push_session: &mut PushSession,
+        session: &str,
+        (protocol, items): (Protocol, &[Item]),
+    ) -> Result<(), Error> {
+        let asks = |item: &Item| item.session() == Some(session) && item.asks();
+        let wanted = items.iter().any(asks) || self.asks.has_pushed(session);
+        if push_session.listener.is_some() || !wanted {
+            return Ok(());
+        }
+        let mut pushed = Pushed::new(protocol);
+        let mut seq = 0;
+        loop {
+            let records = self.session_after(session, seq).await?;
+            let Some(newest) = records.last() else { break };
+            seq = newest.seq;
+            for record in records.iter().filter(|record| record.kind == Kind::Event) {
+                if let Ok(message) = Message::recorded(protocol, record.body.clone()) {
+                    pushed.read(&message, None, &origin(session, record.time));
+                }
+            }
+        }
+        let waiting = self.asks.inbox().into_iter().filter(|it| it.session == session);
+        let (handoffs, open): (Vec<Opened>, Vec<Opened>) =
+            waiting.partition(|it| it.handoff.is_some());
+        let ids = |asks: Vec<Opened>| asks.into_iter().map(|it| it.ask.id).collect();
+        push_session.listener =
+            Some(AskListener { pushed, open: ids(open), handoffs: ids(handoffs) });
+        Ok(())
     }
 }
 

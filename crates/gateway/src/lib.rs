@@ -79,16 +79,17 @@ use clock::Clock;
 use desk::Desk;
 use history::History;
 use hub::Hub;
-use idle::Idle;
-use ingest::{PushSessions, Pushing};
+use idle::sessions::Idle;
+use ingest::push_session::PushSessions;
+use ingest::pushing::Pushing;
 use keep::{Keeper, Keeping};
 use keys::Keys;
 use manifest::Manifest;
 use metrics::Metrics;
 use policy::PolicyStore;
 use rate::Rates;
-use subscriptions::SubscriptionTable;
-use suite::Suite;
+use subscriptions::table::SubscriptionTable;
+use suite::listeners::Suite;
 use upstream::{Upstream, Upstreams};
 
 /// How much time there is to answer at first.
@@ -130,7 +131,7 @@ impl Settings {
             sync_allow: false,
             keeping: Keeping::default(),
             push: Pushing::default(),
-            idle: Some(idle::USUAL),
+            idle: Some(idle::sessions::USUAL),
             upstreams: BTreeMap::new(),
             ask_time: ASK_TIME,
         }
@@ -149,7 +150,7 @@ pub struct Gateway {
     pub(crate) history: History,
     pub(crate) asks: Asks,
     pub(crate) hub: Hub,
-    pub(crate) feeds: deliver::LiveFeeds,
+    pub(crate) feeds: deliver::feed::LiveFeeds,
     pub(crate) desk: Desk,
     pub(crate) keeper: Keeper,
     pub(crate) idle: Idle,
@@ -211,7 +212,7 @@ impl Gateway {
             history,
             asks,
             hub,
-            feeds: deliver::LiveFeeds::default(),
+            feeds: deliver::feed::LiveFeeds::default(),
             desk,
             keeper,
             idle: Idle::default(),
@@ -228,14 +229,6 @@ impl Gateway {
             address: OnceLock::new(),
             tasks,
         }))
-    }
-
-    /// A login link for a browser: works once.
-    pub fn login_link(&self) -> Result<String, Error> {
-        let code = self.keys.login_code()?;
-        // A host of its own: a cookie for 127.0.0.1 would also go to every other port there.
-        let port = self.address.get().map(SocketAddr::port).unwrap_or_default();
-        Ok(format!("http://{}:{port}/login?code={code}", http::HOST_NAME))
     }
 
     /// Where hooks leave what they could not deliver.

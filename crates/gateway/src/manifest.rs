@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Error;
 use crate::keys::private_file;
-use crate::subscriptions::MOST;
+use crate::subscriptions::table::MOST;
 
 /// The gateway's name in manifests and handshakes.
 pub const AGENT_ID: &str = "banister";

@@ -12,7 +12,6 @@ use banister_events::event::Protocol;
 use banister_events::{Message, Reader};
 use banister_journal::{Kind, Record};
 use serde::Deserialize;
-use serde_json::Value;
 
 mod pushed;
 

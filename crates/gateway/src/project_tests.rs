@@ -138,7 +138,7 @@ async fn an_event_that_somebody_waits_on_is_parsed_once() {
     // A person is asked, and does not answer here.
     let held = gateway.tasks.spawn({
         let gateway = Arc::clone(&gateway);
-        async move { gateway.hold(waiting).await }
+        async move { gateway.push_and_decide(waiting).await }
     });
     hear(&mut spoken, "event_id").await;
     assert_eq!(parsed() - before, 1);

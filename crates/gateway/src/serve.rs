@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use crate::http::aaep::framed::AAEP_KEY;
 use crate::http::{self, Door, Shared};
 use crate::{Error, Gateway};
 
@@ -73,9 +74,6 @@ impl Serving {
         }
     }
 }
-
-/// The type of the first message on AAEP's socket, which gives a key.
-pub const AAEP_KEY: &str = "banister.key";
 
 /// Where AAEP is spoken in length frames, by the socket that hooks use: under the producer's name, in a folder `aaep`
 /// beside it. In the runtime directory that is where AAEP's binding looks for it.

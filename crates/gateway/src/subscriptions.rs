@@ -8,8 +8,6 @@
 //! subscriber that is the person's only way to answer says so (`banister.sole_answerer`); when it goes, what is open
 //! gets its default, as AAEP has it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use banister_events::aaep::event::{Producer, Type, VERSION};
@@ -20,83 +18,30 @@ use banister_events::aaep::shape::{Limits, Terms};
 use banister_events::event::Protocol;
 use banister_events::finding::Severity;
 use banister_events::{check, id};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 use crate::keys::{Guest, Scope};
 use crate::{Gateway, manifest, random};
 
 mod stream;
+pub(crate) mod table;
 
-pub(crate) use stream::{SocketMessage, StreamOrder, StreamSink, SubscriptionStream};
+pub(crate) use stream::{SocketMessage, StreamSink, SubscriptionStream};
+pub(crate) use table::{Denied, FollowedSubscription, StreamOrder, owner};
+use table::{MOST, SubscriptionEntry, owned};
 
-/// How many subscriptions there may be at once.
-pub const MOST: usize = 2_048;
 /// How many of them may belong to one key.
 const MOST_OF_ONE: usize = 1_536;
-/// How many sockets may be open; each has one subscription at most.
-const MOST_SOCKETS: usize = 512;
 /// How long a subscription is kept that nobody follows.
 const GRACE: SignedDuration = SignedDuration::from_mins(1);
 /// The same where asks wait on it: a cut that is mended at once refuses nothing.
 const SOLE_GRACE: SignedDuration = SignedDuration::from_secs(15);
 /// When to try again where there are too many.
 const RETRY: Duration = Duration::from_mins(1);
-/// How many orders may wait for a stream that is busy.
-const ORDERS: usize = 16;
 /// The prefix of our own capabilities.
 const OWN: &str = "banister";
-
-/// The subscriptions of one gateway.
-#[derive(Debug)]
-pub struct SubscriptionTable {
-    entries: Mutex<HashMap<String, SubscriptionEntry>>,
-    pub(crate) sockets: Arc<Semaphore>,
-}
-
-impl Default for SubscriptionTable {
-    fn default() -> Self {
-        Self { entries: Mutex::default(), sockets: Arc::new(Semaphore::new(MOST_SOCKETS)) }
-    }
-}
-
-#[derive(Debug)]
-struct SubscriptionEntry {
-    owner: String,
-    /// Whether its owner may answer.
-    replies: bool,
-    terms: Terms,
-    sole: bool,
-    /// The way to whoever follows it.
-    orders: Option<mpsc::Sender<StreamOrder>>,
-    /// Since when nobody does.
-    left: Timestamp,
-}
-
-/// A subscription that is being followed.
-#[derive(Debug)]
-pub(crate) struct FollowedSubscription {
-    pub(crate) terms: Terms,
-    pub(crate) orders: mpsc::Receiver<StreamOrder>,
-}
-
-/// Why a subscription cannot be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Denied {
-    /// There is none.
-    Unknown,
-    /// It is somebody else's.
-    Foreign,
-}
-
-/// Whose a subscription is. Browsers share a key, but not their sessions.
-pub(crate) fn owner(guest: &Guest) -> String {
-    match &guest.csrf {
-        Some(session) => id::derive("browser_", &[session]),
-        None => guest.key.clone(),
-    }
-}
 
 /// What stands at the end of the cursors that subscriptions of a key were once sent: a cursor of another key's is
 /// refused.
@@ -276,43 +221,6 @@ impl Gateway {
         if lapsed {
             self.desk.lapse().await;
         }
-    }
-}
-
-impl SubscriptionTable {
-    /// Follows a subscription. Whoever followed it before is sent away: a connection that broke may not be known to yet.
-    pub(crate) fn attach(&self, guest: &Guest, id: &str) -> Result<FollowedSubscription, Denied> {
-        let (sender, orders) = mpsc::channel(ORDERS);
-        let mut entries = self.lock();
-        owned(&entries, id, guest)?;
-        let Some(entry) = entries.get_mut(id) else { return Err(Denied::Unknown) };
-        // The stream that has the other end sees that its orders are over, and ends.
-        entry.orders = Some(sender);
-        Ok(FollowedSubscription { terms: entry.terms.clone(), orders })
-    }
-
-    /// Puts one subscription in the place of another on its stream; gives the way to the stream.
-    pub(crate) fn hand_over(&self, before: &str, id: &str) -> Option<mpsc::Sender<StreamOrder>> {
-        let mut entries = self.lock();
-        let orders = entries.remove(before).and_then(|entry| entry.orders);
-        entries.get_mut(id)?.orders.clone_from(&orders);
-        orders
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, SubscriptionEntry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn owned(
-    entries: &HashMap<String, SubscriptionEntry>,
-    id: &str,
-    guest: &Guest,
-) -> Result<(), Denied> {
-    match entries.get(id) {
-        None => Err(Denied::Unknown),
-        Some(entry) if entry.owner != owner(guest) => Err(Denied::Foreign),
-        Some(_) => Ok(()),
     }
 }
 

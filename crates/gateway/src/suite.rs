@@ -26,6 +26,10 @@ use crate::facts::{ACTIVITY, ActivityFact, CloseFact};
 use crate::subscriptions::{StreamOrder, StreamSink, SubscriptionStream};
 use crate::{Error, Gateway, random};
 
+pub(crate) mod listeners;
+
+use listeners::Suite;
+
 /// The name of the suite's door and key in records.
 const DOOR: &str = "suite";
 /// How long a session waits for somebody to listen: the suite does not wait for its own stream.
@@ -34,14 +38,6 @@ const ATTACH: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_mins(10);
 /// How many orders may wait for a stream that is busy.
 const ORDERS: usize = 64;
-
-/// The doors of the suite, where they are open.
-#[derive(Debug)]
-pub(crate) struct Suite {
-    lines: Mutex<Vec<mpsc::Sender<StreamOrder>>>,
-    /// How many lines there are.
-    count: watch::Sender<usize>,
-}
 
 impl Gateway {
     /// Opens the doors of the conformance suite: from now on whoever reaches the port can listen, start the scripted

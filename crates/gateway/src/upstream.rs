@@ -18,23 +18,27 @@ use banister_client::Address;
 use banister_client::transport::{HttpClient, HttpError};
 use banister_events::event::Protocol;
 use banister_events::id;
+use banister_journal::{Draft, Kind, Source};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::facts::UPSTREAM;
 
 mod call;
-mod conduct;
+pub(crate) mod conduct;
 mod guard;
+mod interrupts;
 mod live;
-mod resume;
+pub(crate) mod resume;
 
 pub(crate) use call::Failure;
-pub(crate) use conduct::PlannedRun;
 pub(crate) use live::{Listener, Live};
-pub(crate) use resume::{FrontEndResume, NotResumed};
 
+/// The version of the reading that is recorded with each event.
+const READER: u32 = 1;
 /// How many runs are under way at once.
 const RUNS: usize = 64;
 /// How many threads are remembered, and how many bytes of what their last runs said.
@@ -130,6 +134,39 @@ impl fmt::Debug for Upstream {
 pub(crate) fn session_of(upstream: &str, thread: &str) -> String {
     let key = format!("{UPSTREAM}{upstream}");
     id::derive("s_", &[&key, Protocol::Agui.name(), thread])
+}
+
+/// The source of what an upstream sends.
+pub(crate) fn source(upstream: &str) -> Source {
+    Source {
+        protocol: Protocol::Agui.name().to_owned(),
+        agent: upstream.to_owned(),
+        door: "upstream".to_owned(),
+        key: format!("{UPSTREAM}{upstream}"),
+    }
+}
+
+/// A record of an upstream's session.
+pub(crate) fn note(
+    session: &str,
+    source: &Source,
+    (kind, body): (Kind, Bytes),
+    turn: Option<String>,
+    time: Timestamp,
+) -> Draft {
+    Draft {
+        session: session.to_owned(),
+        time,
+        kind,
+        source: source.clone(),
+        turn,
+        action: None,
+        event_id: None,
+        reader: READER,
+        body,
+        findings: Value::Null,
+        gate: None,
+    }
 }
 
 /// The configured agents, and the last run of every thread.

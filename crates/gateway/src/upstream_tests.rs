@@ -336,7 +336,7 @@ async fn what_is_right_passes_byte_for_byte_and_is_history() {
 
 #[tokio::test]
 async fn each_event_of_a_run_is_parsed_once_whoever_hears_it() {
-    for policy in [Policy::Repair, Policy::Report, Policy::Strict] {
+    for policy in [UpstreamPolicy::Repair, UpstreamPolicy::Report, UpstreamPolicy::Strict] {
         let mut house = House::open(|upstream| upstream.policy = policy).await;
         let mut spoken = follow(&house.gateway, Protocol::Aaep).await;
         let (client, (_, agent)) = tokio::join!(

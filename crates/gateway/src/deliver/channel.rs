@@ -11,7 +11,7 @@ use banister_events::{Message, Writer, WrittenEvent, aaep};
 use banister_journal::Record;
 use serde_json::Value;
 
-use super::blocking;
+use super::reading::blocking;
 use super::saved::SavedChannels;
 use crate::Error;
 use crate::project::Projection;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::Gone;
+use super::reading::Gone;
 
 /// How long a stream may be silent before a comment is sent.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(10);

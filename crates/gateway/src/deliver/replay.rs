@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use banister_journal::Record;
 
+use super::EventCursor;
+use super::reading::BATCH;
 use super::saved::Stretch;
-use super::{BATCH, EventCursor};
 use crate::{Error, Gateway};
 
 /// How many records are at hand over all stretches.

@@ -1,6 +1,6 @@
 use banister_events::aaep::shape::Terms;
 use banister_events::aaep::write::Writer;
-use banister_journal::{Appended, Draft, Durability, Retention, SigningKey};
+use banister_journal::{Appended, Draft, Durability, Entry, Retention, SigningKey};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -15,9 +15,9 @@ use crate::subscriptions::{StreamSink, SubscriptionStream};
 const AAEP: Protocol = Protocol::Aaep;
 
 async fn append(gateway: &Gateway, drafts: Vec<Draft>) -> Vec<Arc<Record>> {
-    let appended = gateway.journal.append(drafts, Durability::Written).await.unwrap();
-    let Appended::Recorded(records) = appended else { panic!("these are new") };
-    gateway.hub.publish(&records);
+    let facts = drafts.into_iter().map(|draft| Entry::from(draft).into()).collect();
+    let committed = gateway.history.commit(facts, Durability::Written).await.unwrap();
+    let Appended::Recorded(records) = committed else { panic!("these are new") };
     records
 }
 

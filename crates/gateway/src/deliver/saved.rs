@@ -12,8 +12,8 @@ use banister_events::activity::OpenTurn;
 use banister_events::aep::mapping::Agents;
 use banister_journal::{Error, Journal};
 
-use super::BATCH;
 use super::channel::{Channel, Rendering};
+use super::reading::BATCH;
 use crate::project::Projection;
 
 /// How many records may lie between two states that are kept.

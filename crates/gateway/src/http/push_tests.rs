@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use super::*;
 use crate::clock::Clock;
 use crate::desk::AnswerRequest;
-use crate::ingest::{Policy, Pushing, Status};
+use crate::ingest::{PushPolicy, Pushing, Status};
 use crate::keep::Keeping;
 use crate::project::Projection;
 use crate::serve::Serving;

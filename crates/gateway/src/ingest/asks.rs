@@ -13,13 +13,11 @@ use banister_events::{Message, id};
 use banister_journal::{Kind, Source};
 use jiff::Timestamp;
 
-use super::Item;
-use super::push_session::PushSession;
+use crate::Error;
 use crate::asks::{AskDraft, Asks, Claim, Opened};
 use crate::facts::{Handoff, Sender};
 use crate::history::Fact;
 use crate::project::Pushed;
-use crate::{Error, Gateway};
 
 /// How many asks of one session may be open at once.
 const OPEN: usize = 64;
@@ -27,45 +25,10 @@ const OPEN: usize = 64;
 /// One session's events, read for what they ask.
 #[derive(Debug)]
 pub(crate) struct AskListener {
-    pushed: Pushed,
+    pub(super) pushed: Pushed,
     /// Asks of this session that were on the desk when they were last looked at.
-    open: Vec<String>,
-    handoffs: Vec<String>,
-}
-
-impl Gateway {
-    /// Reads a session for what it asks, where it asks something or may do so now.
-    pub(super) async fn listen(
-        &self,
-        push_session: &mut PushSession,
-        session: &str,
-        (protocol, items): (Protocol, &[Item]),
-    ) -> Result<(), Error> {
-        let asks = |item: &Item| item.session() == Some(session) && item.asks();
-        let wanted = items.iter().any(asks) || self.asks.has_pushed(session);
-        if push_session.listener.is_some() || !wanted {
-            return Ok(());
-        }
-        let mut pushed = Pushed::new(protocol);
-        let mut seq = 0;
-        loop {
-            let records = self.session_after(session, seq).await?;
-            let Some(newest) = records.last() else { break };
-            seq = newest.seq;
-            for record in records.iter().filter(|record| record.kind == Kind::Event) {
-                if let Ok(message) = Message::recorded(protocol, record.body.clone()) {
-                    pushed.read(&message, None, &origin(session, record.time));
-                }
-            }
-        }
-        let waiting = self.asks.inbox().into_iter().filter(|it| it.session == session);
-        let (handoffs, open): (Vec<Opened>, Vec<Opened>) =
-            waiting.partition(|it| it.handoff.is_some());
-        let ids = |asks: Vec<Opened>| asks.into_iter().map(|it| it.ask.id).collect();
-        push_session.listener =
-            Some(AskListener { pushed, open: ids(open), handoffs: ids(handoffs) });
-        Ok(())
-    }
+    pub(super) open: Vec<String>,
+    pub(super) handoffs: Vec<String>,
 }
 
 /// The asks that are about to be opened by the same commit.
@@ -173,6 +136,6 @@ fn goes_on(what: &What) -> bool {
     )
 }
 
-fn origin(session: &str, time: Timestamp) -> Origin {
+pub(super) fn origin(session: &str, time: Timestamp) -> Origin {
     Origin { session: session.into(), seq: 0, time }
 }

@@ -18,7 +18,6 @@ use super::asks::AskListener;
 use super::pieces::Pieces;
 use crate::index::Index;
 use crate::project::Pushed;
-use crate::{Error, Gateway};
 
 /// How many sessions are remembered.
 const SESSIONS: usize = 1_024;
@@ -41,7 +40,7 @@ struct SessionTable {
 #[derive(Debug, Default)]
 pub(super) struct PushSession {
     /// What has seen all records of the session; none where it has to be made from them.
-    memory: Option<Memory>,
+    pub(super) memory: Option<Memory>,
     /// The same, and what is about to be recorded.
     pub(super) next: Option<Memory>,
     /// What reads the session for what it asks, where it does. It has seen all records, as the memory.
@@ -64,7 +63,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    fn new(protocol: Protocol) -> Self {
+    pub(super) fn new(protocol: Protocol) -> Self {
         Self {
             protocol,
             checker: Checker::new(protocol),
@@ -96,7 +95,7 @@ impl Memory {
     }
 
     /// An event that is there already.
-    fn recall(&mut self, record: &Record) {
+    pub(super) fn recall(&mut self, record: &Record) {
         self.seq = record.seq;
         let message = Message::recorded(self.protocol, record.body.clone());
         match &message {
@@ -183,35 +182,6 @@ impl PushSession {
 
     pub(super) fn remembers(&self, id: &str) -> bool {
         self.ids.contains(id)
-    }
-}
-
-impl Gateway {
-    /// Shows a session without a memory what its session has in the journal.
-    pub(super) async fn recall(
-        &self,
-        push_session: &mut PushSession,
-        session: &str,
-        protocol: Protocol,
-    ) -> Result<(), Error> {
-        if push_session.memory.is_some() {
-            return Ok(());
-        }
-        let mut memory = Memory::new(protocol);
-        let mut seq = 0;
-        loop {
-            let records = self.session_after(session, seq).await?;
-            let Some(newest) = records.last() else { break };
-            seq = newest.seq;
-            for record in records.iter().filter(|record| record.kind == Kind::Event) {
-                memory.recall(record);
-                if let Some(id) = &record.event_id {
-                    push_session.remember(id);
-                }
-            }
-        }
-        push_session.memory = Some(memory);
-        Ok(())
     }
 }
 

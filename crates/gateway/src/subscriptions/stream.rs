@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::aaep::handshake::Capabilities;
-use banister_events::aaep::shape::{Limits, Shaper, Terms};
+use banister_events::aaep::shape::{Shaper, Terms};
 use banister_events::activity::{Activity, Ending, What};
 use banister_events::frame::sse;
 use banister_events::id::EventRef;
@@ -21,6 +20,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::table::StreamOrder;
 use crate::deliver::{
     CatchUp, Channels, EventCursor, FeedKey, FeedNext, Gone, KEEP_ALIVE, LiveFeed, Projected,
     Rendering, SavedChannels, Start, Stretch, Stretches, aaep_frame, blocking, unread,
@@ -29,33 +29,6 @@ use crate::{Error, Gateway};
 
 /// The longest sleep while something is held: a clock that is set is noticed by then.
 const NAP: Duration = Duration::from_millis(250);
-
-/// What a stream has to do beside sending events.
-#[derive(Debug)]
-pub(crate) enum StreamOrder {
-    /// Send this message, ahead of everything that is held.
-    Say(Value),
-    /// Go on under other terms.
-    Change {
-        /// What changes.
-        changed: Box<Capabilities>,
-        /// What is served at most.
-        limits: Limits,
-        /// The message that is sent first.
-        answer: Value,
-    },
-    /// Another subscription takes this one's place. What was held is not sent any more.
-    Replace {
-        /// Its terms.
-        terms: Box<Terms>,
-        /// The message that is sent first.
-        answer: Value,
-        /// Whether the turns under way are sent from their beginning.
-        joins: bool,
-    },
-    /// Send this message and end.
-    Close(Value),
-}
 
 /// What goes out on a socket.
 #[derive(Debug)]

@@ -12,7 +12,6 @@ use banister_events::finding::Finding;
 use banister_events::{Message, Reader, id};
 use banister_journal::{Draft, Durability, Entry, Kind, Passage, Source};
 use bytes::Bytes;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -20,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{Arriving, Failure, Sent};
 use super::guard::{Guard, Passed};
-use super::resume::{answerable, input_after};
-use super::{Live, Upstream, session_of};
+use super::interrupts::{answerable, input_after};
+use super::{Live, Upstream, note, session_of, source};
 use crate::asks::{AskDraft, ParkClaim, ParkedDraft};
-use crate::facts::{ParkedAsk, ParkedFact, Sender, Stage, UPSTREAM};
+use crate::facts::{ParkedAsk, ParkedFact, Sender, Stage};
 use crate::history::Fact;
 use crate::index::Index;
 use crate::ingest::Status;
@@ -31,8 +30,6 @@ use crate::{Error, Gateway};
 
 /// How long more may follow the end of a run that leaves its connection open.
 const LINGER: Duration = Duration::from_secs(1);
-/// The version of the reading that is recorded with each event.
-const READER: u32 = 1;
 /// The longest name of a run or a call that is kept beside an event.
 const NAME_BYTES: usize = 200;
 /// How many interrupts of one run are asked.
@@ -340,38 +337,5 @@ impl<'r> RecordedRun<'r> {
         let draft = note(&self.session, &self.source, (kind, body), self.turn.clone(), now);
         let findings = if findings.is_empty() { Value::Null } else { json!(findings) };
         Draft { findings, ..draft }
-    }
-}
-
-/// The source of what an upstream sends.
-pub(super) fn source(upstream: &str) -> Source {
-    Source {
-        protocol: Protocol::Agui.name().to_owned(),
-        agent: upstream.to_owned(),
-        door: "upstream".to_owned(),
-        key: format!("{UPSTREAM}{upstream}"),
-    }
-}
-
-/// A record of an upstream's session.
-pub(super) fn note(
-    session: &str,
-    source: &Source,
-    (kind, body): (Kind, Bytes),
-    turn: Option<String>,
-    time: Timestamp,
-) -> Draft {
-    Draft {
-        session: session.to_owned(),
-        time,
-        kind,
-        source: source.clone(),
-        turn,
-        action: None,
-        event_id: None,
-        reader: READER,
-        body,
-        findings: Value::Null,
-        gate: None,
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::call::Sent;
-use crate::attach::{dropping, sent};
+use crate::deliver::reconcile::{dropping, sent};
 
 /// One run of a thread.
 #[derive(Debug)]

@@ -369,7 +369,7 @@ async fn a_resumption_that_the_gateway_stopped_in_is_told_and_not_tried_again() 
     let session = session_of("agent", "t");
     // As if the gateway ended between the record and the call.
     let mut claim = house.gateway.asks.take_parked(&session, Resumer::FrontEnd).unwrap();
-    let begun = claim.begun("r2", conduct::source("agent"), house.gateway.clock.now());
+    let begun = claim.begun("r2", source("agent"), house.gateway.clock.now());
     let facts = vec![begun.into()];
     house.gateway.history.commit(facts, Durability::Synced).await.unwrap();
     std::mem::forget(claim);

@@ -21,8 +21,10 @@ use tokio::time::{sleep, timeout};
 use super::super::Shared;
 use super::socket::{AHEAD, HANDSHAKE, LONGEST, PING, STALLED, SubscriberTalk, code};
 use crate::keys::{Guest, Scope};
-use crate::serve::AAEP_KEY;
 use crate::subscriptions::{SocketMessage, rejected};
+
+/// The type of the first message on AAEP's socket, which gives a key.
+pub const AAEP_KEY: &str = "banister.key";
 
 /// Talks with one subscriber until it leaves.
 pub(crate) async fn serve(shared: Shared, stream: UnixStream) {

@@ -17,15 +17,15 @@ use tokio::sync::oneshot;
 
 use super::{asked, negotiate, stream, word};
 use crate::asks::ParkClaim;
-use crate::attach::{Attached, UNCOVERED};
+use crate::attach::{AttachedRun, UNCOVERED};
 use crate::deliver::{Gone, KeepAlive, Outlet};
 use crate::http::api::problem;
 use crate::http::body::{fed, whole};
 use crate::http::{Problem, Shared};
 use crate::keys::{Guest, Scope};
-use crate::upstream::{
-    Failure, FrontEndResume, Listener, Live, NotResumed, PlannedRun, RunSlot, Upstream, session_of,
-};
+use crate::upstream::conduct::PlannedRun;
+use crate::upstream::resume::{FrontEndResume, NotResumed};
+use crate::upstream::{Failure, Listener, Live, RunSlot, Upstream, session_of};
 
 /// How many events may be told before a reader is waited for.
 const AT_ONCE: usize = 64;
@@ -180,7 +180,7 @@ fn attach(shared: &Shared, guest: Guest, encoding: Encoding, run: RunRequest) ->
     let writer = Writer::new(word(&input, "threadId"), word(&input, "runId"));
     let (out, body) = fed();
     let outlet = Outlet::new(encoding, out);
-    let run = Attached { session, writer, outlet, resumed: Vec::new(), input, guest };
+    let run = AttachedRun { session, writer, outlet, resumed: Vec::new(), input, guest };
     let gateway = Arc::clone(&shared.gateway);
     shared.gateway.tasks.spawn(gateway.attach(run, shared.stop.clone()));
     stream(encoding, body)

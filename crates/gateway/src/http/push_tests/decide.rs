@@ -177,7 +177,7 @@ async fn whatever_is_wrong_with_an_event_it_is_refused() {
 
 #[tokio::test]
 async fn a_strict_key_that_breaks_the_protocol_gets_a_no() {
-    let house = House::with(Pushing { policy: Policy::Strict, ..Pushing::default() }).await;
+    let house = House::with(Pushing { policy: PushPolicy::Strict, ..Pushing::default() }).await;
     let mut event = shell("evt_1", "act_1", "ls");
     event["time"] = json!("yesterday");
     let answer = house.decide(&event, "").await;

@@ -152,10 +152,10 @@ async fn what_breaks_a_must_is_reported_or_refused_as_the_key_is_set() {
     let (events, path) = stream(Protocol::Agui);
     let mut broken = events.clone();
     broken.insert(2, json!({ "type": "TEXT_MESSAGE_END", "messageId": "nobody" }));
-    let key = BTreeMap::from([("agent".to_owned(), Policy::Strict)]);
+    let key = BTreeMap::from([("agent".to_owned(), PushPolicy::Strict)]);
     for (push, status) in [
         (Pushing { rate: 0, ..Pushing::default() }, "recorded"),
-        (Pushing { rate: 0, policy: Policy::Strict, ..Pushing::default() }, "refused"),
+        (Pushing { rate: 0, policy: PushPolicy::Strict, ..Pushing::default() }, "refused"),
         (Pushing { rate: 0, keys: key, ..Pushing::default() }, "refused"),
     ] {
         let house = House::with(push).await;
@@ -183,7 +183,7 @@ async fn what_can_be_mended_is_recorded_as_it_came_and_the_rest_is_refused_where
         json!({ "type": "TEXT_MESSAGE_CONTENT", "messageId": "nobody", "delta": "All the same." }),
     );
     broken.insert(5, json!({ "type": 7 }));
-    let push = Pushing { rate: 0, policy: Policy::Repair, ..Pushing::default() };
+    let push = Pushing { rate: 0, policy: PushPolicy::Repair, ..Pushing::default() };
     let house = House::with(push).await;
     let answer = house.push(path, "", ndjson(&broken)).await;
     let mut expected = vec!["recorded"; broken.len()];
