@@ -15,7 +15,8 @@ use banister_events::aep::mapping::Agents;
 use banister_events::event::Protocol;
 use banister_events::locale::Locale;
 use banister_events::text;
-use banister_events::translate::{Message, Report, Source, Told, Translator};
+use banister_events::translate::{Report, Source, Told, Translator};
+use banister_events::written::Written;
 use banister_gateway::clock::Clock;
 use jiff::Timestamp;
 
@@ -218,7 +219,7 @@ impl Outlet {
     }
 }
 
-fn line(out: &mut dyn Write, event: &Message) -> Result<()> {
+fn line(out: &mut dyn Write, event: &Written) -> Result<()> {
     let mut line = Vec::new();
     event.write_json(&mut line);
     line.push(b'\n');

@@ -9,6 +9,7 @@
 //! | [`event`] | which protocol a message speaks |
 //! | [`aaep`], [`agui`], [`aep`] | per protocol: `event`, `check`, `sequence`, `read`, `write` |
 //! | [`activity`] | the common vocabulary that readers produce and writers consume |
+//! | [`written`] | an event on its way out: JSON that was made once |
 //! | [`translate`] | one protocol becomes another, and what that cost |
 //! | [`record`], [`schema`] | how messages are declared, and the JSON Schemas that come of it |
 //! | [`finding`] | what is wrong with data: rule, place, message, remedy |
@@ -30,3 +31,4 @@ pub mod record;
 pub mod schema;
 pub mod text;
 pub mod translate;
+pub mod written;

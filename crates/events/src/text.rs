@@ -175,22 +175,29 @@ pub fn redact_json(value: &Value) -> Value {
     }
 }
 
-/// [`redact_json`], of a value that nobody else needs: most has nothing to be taken out, and stays where it is.
+/// [`redact_json`], of a value that nobody else needs: most has nothing to be taken out, and stays as it is.
 pub(crate) fn redacted(value: Value) -> Value {
+    redacted_if_needed(&value).unwrap_or(value)
+}
+
+/// [`redact_json`], unless there is nothing to be taken out: hardly any value has a credential in it.
+pub(crate) fn redacted_if_needed(value: &Value) -> Option<Value> {
+    if !is_suspect_json(value) {
+        return None;
+    }
+    let shown = redact_json(value);
+    (shown != *value).then_some(shown)
+}
+
+/// Whether there may be a credential in a text or under a name of a value.
+fn is_suspect_json(value: &Value) -> bool {
     match value {
-        Value::String(text) => match redact(&text) {
-            Cow::Borrowed(same) if same == text => Value::String(text),
-            clean => Value::String(clean.into_owned()),
-        },
-        Value::Array(items) => items.into_iter().map(redacted).collect(),
-        Value::Object(fields) if fields.keys().any(|key| is_suspect(key)) => {
-            redact_json(&Value::Object(fields))
+        Value::String(text) => is_suspect(text),
+        Value::Array(items) => items.iter().any(is_suspect_json),
+        Value::Object(fields) => {
+            fields.iter().any(|(key, value)| is_suspect(key) || is_suspect_json(value))
         }
-        Value::Object(mut fields) => {
-            fields.values_mut().for_each(|value| *value = redacted(value.take()));
-            Value::Object(fields)
-        }
-        other => other,
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

@@ -15,20 +15,19 @@ use crate::activity::{Activity, Origin, What};
 use crate::aep::mapping::{Correlator, Mapping, Stamp};
 use crate::event::Protocol;
 use crate::json::{self, Parser, View};
+use crate::written::Written;
 use crate::{aaep, aep, agui, id};
 
+mod carried;
 mod measure;
-mod message;
 mod note;
 mod report;
-mod rest;
 pub mod table;
 
+use carried::{CarriedFields, ReturningFields};
 pub use measure::{Example, measure};
-pub use message::Message;
 pub use note::{Note, NoteKind, Notes};
 pub use report::Report;
-use rest::{Rest, Waiting};
 use table::Table;
 
 /// Where a stream comes from.
@@ -51,7 +50,7 @@ pub struct Told {
     /// The session's number, by first appearance.
     pub lane: usize,
     /// The event.
-    pub event: Message,
+    pub event: Written,
 }
 
 /// How many sessions are followed at once; past that, the one that was silent longest is ended.
@@ -71,10 +70,11 @@ pub struct Translator<'a> {
     current: Option<usize>,
     seen: usize,
     seq: u64,
-    rest: Rest<'a>,
+    carried: CarriedFields<'a>,
     report: Report,
-    /// Room for the activities of one message.
+    /// Room for the activities of one message, and for the events of them.
     activities: Vec<Activity>,
+    written: Vec<Written>,
 }
 
 #[derive(Debug)]
@@ -92,7 +92,7 @@ struct Lane {
     last: u64,
     reader: Reader,
     writer: Writer,
-    waiting: Waiting,
+    returning: ReturningFields,
 }
 
 #[derive(Debug)]
@@ -118,9 +118,9 @@ impl<'a> Translator<'a> {
 
     /// A translator that knows by another table what has to travel along.
     fn by(table: &'a Table, source: Source<'a>, to: Protocol, voice: Voice) -> Self {
-        let rest = match source {
-            Source::Protocol(from) if voice.carry => Rest::of(table, from, to),
-            _ => Rest::default(),
+        let carried = match source {
+            Source::Protocol(from) if voice.carry => CarriedFields::of(table, from, to),
+            _ => CarriedFields::default(),
         };
         let report = Report::new(source, to, voice.carry);
         Self {
@@ -133,9 +133,10 @@ impl<'a> Translator<'a> {
             current: None,
             seen: 0,
             seq: 0,
-            rest,
+            carried,
             report,
             activities: Vec::new(),
+            written: Vec::new(),
         }
     }
 
@@ -205,9 +206,9 @@ impl<'a> Translator<'a> {
             Protocol::Aep => self.aep(event, now),
         };
         if !told.is_empty()
-            && let Some(fields) = self.rest.collect(&kind, event)
+            && let Some(source) = self.carried.collect(&kind, event)
         {
-            rest::attach((from, &kind), &fields, self.to, &mut told);
+            carried::attach(&source, self.to, &mut told);
         }
         told
     }
@@ -339,7 +340,7 @@ impl<'a> Translator<'a> {
     /// Keeps what came along with an event until it finds its place again.
     fn notice(&mut self, lane: usize, event: View<'_>) {
         if let (Source::Protocol(from), Some(lane)) = (self.source, self.lanes.get_mut(&lane)) {
-            lane.waiting.notice((from, self.to), event);
+            lane.returning.notice((from, self.to), event);
         }
     }
 
@@ -376,18 +377,21 @@ impl<'a> Translator<'a> {
 
     fn write(&mut self, number: usize, activities: &[Activity]) -> Vec<Told> {
         let Some(lane) = self.lanes.get_mut(&number) else { return Vec::new() };
-        let mut told = Vec::new();
+        let mut events = std::mem::take(&mut self.written);
         let takes = |activity: &&Activity| {
             self.voice.carry && self.to != Protocol::Aaep || !is_detail(activity)
         };
         for activity in activities.iter().filter(takes) {
-            lane.writer.write(activity, &mut |mut event| {
-                lane.waiting.put_back(self.to, &mut event);
-                told.push(Told { lane: number, event });
-            });
+            lane.writer.write(activity, &mut events);
         }
         self.report.noted(lane.writer.notes());
-        self.report.events += told.len() as u64;
+        self.report.events += events.len() as u64;
+        let told = events.drain(..).map(|mut event| {
+            lane.returning.put_back(self.to, &mut event);
+            Told { lane: number, event }
+        });
+        let told = told.collect();
+        self.written = events;
         told
     }
 
@@ -450,7 +454,7 @@ impl<'a> Translator<'a> {
             last: self.seq,
             reader,
             writer,
-            waiting: Waiting::default(),
+            returning: ReturningFields::default(),
         };
         self.lanes.insert(number, lane);
         (number, told)
@@ -469,9 +473,10 @@ impl<'a> Translator<'a> {
         // What waits for an answer is not over: the answer may come in the next recording.
         let waits = |lane: &&mut Lane| matches!(&lane.writer, Writer::Aaep(it) if it.is_waiting());
         if let Some(lane) = self.lanes.get_mut(&number).filter(|lane| !waits(lane)) {
-            let before = told.len();
-            lane.writer.close(&mut |event| told.push(Told { lane: number, event }));
-            self.report.events += (told.len() - before) as u64;
+            let mut events = Vec::new();
+            lane.writer.close(&mut events);
+            self.report.events += events.len() as u64;
+            told.extend(events.into_iter().map(|event| Told { lane: number, event }));
             self.report.noted(lane.writer.notes());
         }
         told
@@ -486,31 +491,19 @@ fn is_detail(activity: &Activity) -> bool {
 }
 
 impl Writer {
-    fn write(&mut self, activity: &Activity, tell: &mut impl FnMut(Message)) {
+    fn write(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         match self {
-            Self::Aaep(writer) => {
-                let mut out = Vec::new();
-                writer.write_to(activity, &mut out);
-                out.into_iter().map(Message::from).for_each(tell);
-            }
-            Self::Agui(writer) => {
-                writer.write(activity).into_iter().map(Message::from).for_each(tell);
-            }
-            Self::Aep(writer) => {
-                writer.write(activity).into_iter().map(Message::from).for_each(tell);
-            }
+            Self::Aaep(writer) => writer.write_to(activity, out),
+            Self::Agui(writer) => writer.write_to(activity, out),
+            Self::Aep(writer) => writer.write_to(activity, out),
         }
     }
 
-    fn close(&mut self, tell: &mut impl FnMut(Message)) {
+    fn close(&mut self, out: &mut Vec<Written>) {
         match self {
-            Self::Aaep(writer) => {
-                let mut out = Vec::new();
-                writer.close_to(&mut out);
-                out.into_iter().map(Message::from).for_each(tell);
-            }
-            Self::Agui(writer) => writer.close().into_iter().map(Message::from).for_each(tell),
-            Self::Aep(writer) => writer.close().into_iter().map(Message::from).for_each(tell),
+            Self::Aaep(writer) => writer.close_to(out),
+            Self::Agui(writer) => writer.close_to(out),
+            Self::Aep(writer) => writer.close_to(out),
         }
     }
 

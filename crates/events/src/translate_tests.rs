@@ -33,12 +33,18 @@ fn written(protocol: Protocol, activities: &[Activity]) -> Vec<Value> {
         Protocol::Aep => Writer::Aep(Box::new(aep::write::Writer::default().carrying())),
     };
     let mut events = Vec::new();
-    let mut tell = |event: Message| events.push(event.into_value());
     for activity in activities {
-        writer.write(activity, &mut tell);
+        writer.write(activity, &mut events);
     }
-    writer.close(&mut tell);
-    events
+    writer.close(&mut events);
+    let value = |event: Written| {
+        let bytes = event.to_json();
+        let value = event.into_value();
+        let parsed = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
+        assert_eq!(parsed(&bytes), parsed(value.to_string().as_bytes()));
+        value
+    };
+    events.into_iter().map(value).collect()
 }
 
 fn read(protocol: Protocol, stream: &[Value]) -> Vec<What> {
@@ -285,7 +291,8 @@ fn the_table_is_what_was_measured() {
 fn every_type_of_every_protocol_has_its_row() {
     let table = Table::builtin();
     let rows = |from| table.types(from).map(|(kind, _)| kind.to_owned()).collect::<Vec<_>>();
-    let spoken = aaep::event::Type::ALL.iter().map(|kind| report::short(kind.name()).to_owned());
+    let spoken =
+        aaep::event::Type::ALL.iter().map(|kind| crate::written::short(kind.name()).to_owned());
     let streamed = agui::event::Type::ALL.iter().map(|kind| kind.name().to_owned());
     let hooked = aep::event::Type::ALL.iter().map(|kind| kind.name().to_owned());
     for (from, mut kinds) in [
