@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+mod marks;
 mod nearest;
 mod redactor;
 mod tokens;
@@ -30,8 +31,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 fn show(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-    if text.bytes().all(plain) || !text.chars().any(&hidden) {
+    if !may_hide(text) || !text.chars().any(&hidden) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -44,6 +44,32 @@ fn show(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
+}
+
+/// Whether there are bytes in a text that a hidden character may begin with. Most texts have none, in any script, and
+/// bytes are told apart quicker than characters.
+fn may_hide(text: &str) -> bool {
+    let mut before = 0;
+    text.bytes().any(|byte| {
+        let begins = match byte {
+            b' '..=b'~' | b'\n' | b'\t' => false,
+            0..0x20 | 0x7f => true,
+            _ => matches!(
+                (before, byte),
+                (0xc2, 0x80..=0x9f | 0xad)
+                    | (0xcd, 0x8f)
+                    | (0xd8, 0x9c)
+                    | (0xe1, 0x85 | 0x9e | 0xa0)
+                    | (0xe2, 0x80 | 0x81)
+                    | (0xe3, 0x85)
+                    | (0xef, 0xb8 | 0xbb | 0xbe | 0xbf)
+                    | (0xf0, 0x9d)
+                    | (0xf3, 0xa0)
+            ),
+        };
+        before = byte;
+        begins
+    })
 }
 
 /// [`visible`], for prose: what joins letters and picks the shape of emoji stays, because words need it.
@@ -123,12 +149,9 @@ static SUSPECT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("{words}|(?-i:{})", traces.join("|"))).ok()
 });
 
-/// The shortest of it: `sk-`, `://`.
-const SUSPECT_BYTES: usize = 3;
-
 /// Whether there may be a credential in a text, or the beginning of one that has its first word.
 fn is_suspect(text: &str) -> bool {
-    text.len() >= SUSPECT_BYTES && SUSPECT.as_ref().is_none_or(|pattern| pattern.is_match(text))
+    marks::any(text) && SUSPECT.as_ref().is_none_or(|pattern| pattern.is_match(text))
 }
 
 /// Whether a character is only a part of the one before it, in any script.
