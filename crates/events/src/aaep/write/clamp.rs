@@ -126,6 +126,9 @@ pub(super) fn is_broken(text: &str) -> bool {
 
 /// Pieces of at most `limit` characters; never before a mark that belongs to the character before it.
 pub(super) fn split(text: &str, limit: usize) -> Vec<&str> {
+    if text.len() <= limit {
+        return vec![text];
+    }
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((cut, _)) = rest.char_indices().nth(limit) {
