@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
 use crate::activity::{
