@@ -3,7 +3,6 @@
 //! An open ask shows at once as a card. The run ends over it only when nothing else of the turn is open; what follows
 //! the answer is the next run. A key that is revoked, and a gateway that stops, end the run with the reason.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use banister_events::agui::write::{History, Writer};

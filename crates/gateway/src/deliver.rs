@@ -178,7 +178,7 @@ impl StreamFollower {
             let start = projected.turn_start.filter(|_| begins).map_or(0, |start| start.event);
             for (n, event) in (0..).zip(&projected.events).skip(start) {
                 let cursor = EventCursor { position: record.position, n };
-                feed::frame(&mut frames, &self.epoch, self.protocol, cursor, event);
+                feed::task::frame(&mut frames, &self.epoch, self.protocol, cursor, event);
             }
             if frames.len() >= CHUNK {
                 self.send(std::mem::take(&mut frames)).await?;
@@ -218,7 +218,13 @@ impl StreamFollower {
                         for (n, event) in (0..).zip(&projected.events) {
                             let cursor = EventCursor { position: record.position, n };
                             if cursor > seen {
-                                feed::frame(&mut frames, &self.epoch, self.protocol, cursor, event);
+                                feed::task::frame(
+                                    &mut frames,
+                                    &self.epoch,
+                                    self.protocol,
+                                    cursor,
+                                    event,
+                                );
                             }
                         }
                         if frames.len() >= CHUNK {

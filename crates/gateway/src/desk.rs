@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use banister_events::activity::{self, Answer, AskKind, Decision, Gate, Outcome, What};
 use banister_events::aep::dialect::Behavior;
 use banister_journal::{Appended, Durability, Kind};
+use tokio_util::task::TaskTracker;
 
 use crate::Error;
 use crate::asks::{Asks, TIMEOUT, Waited, due};
@@ -32,6 +33,7 @@ pub struct Desk {
     asks: Asks,
     history: History,
     clock: Clock,
+    tasks: TaskTracker,
 }
 
 /// An end that somebody wants for an ask.
@@ -62,8 +64,8 @@ pub struct Decided {
 }
 
 impl Desk {
-    pub(crate) fn new(asks: Asks, history: History, clock: Clock) -> Self {
-        Self { asks, history, clock }
+    pub(crate) fn new(asks: Asks, history: History, clock: Clock, tasks: TaskTracker) -> Self {
+        Self { asks, history, clock, tasks }
     }
 
     /// Answers one blocked action; always returns before the ask's deadline plus the time of one commit.
@@ -241,8 +243,16 @@ impl Desk {
         }
     }
 
-    /// Takes an ask and makes its end history.
+    /// The one way an ask ends. It runs to its end even if whoever asked for it has gone.
     async fn close(&self, closing: Closing) -> Result<CloseFact, Refused> {
+        let ask = closing.fact.ask.clone();
+        let desk = self.clone();
+        let closed = self.tasks.spawn(async move { desk.close_now(closing).await });
+        closed.await.unwrap_or(Err(Refused::Unknown(ask)))
+    }
+
+    /// Takes an ask and makes its end history.
+    async fn close_now(&self, closing: Closing) -> Result<CloseFact, Refused> {
         let Closing { mut fact, mut kind, door, key, digest } = closing;
         let claim = self.asks.take(&fact.ask, digest.as_deref()).await?;
         let now = self.clock.now();

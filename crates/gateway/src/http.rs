@@ -19,8 +19,8 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::Gateway;
 use crate::keys::{Guest, Scope};
+use crate::{Error, Gateway};
 
 pub(crate) mod aaep;
 pub(crate) mod agui;

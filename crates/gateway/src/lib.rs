@@ -199,7 +199,7 @@ impl Gateway {
         let tasks = TaskTracker::new();
         let keeper = Keeper::open(&settings.data, settings.keeping.clone(), &journal, &clock)?;
         let (history, asks, hub) = History::open(appender, &keeper, &clock, &tasks)?;
-        let desk = Desk::new(asks.clone(), history.clone(), clock.clone());
+        let desk = Desk::new(asks.clone(), history.clone(), clock.clone(), tasks.clone());
         let mut own = settings.own.clone();
         own.push(settings.data.clone());
         let rates = Rates::new(settings.push.rate);

@@ -79,23 +79,3 @@ fn add(cell: Option<&AtomicU64>) {
         cell.fetch_add(1, Ordering::Relaxed);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buckets_add_up_and_seconds_are_exact() {
-        let metrics = Metrics::default();
-        for (status, micros) in [(200, 400), (200, 700), (418, 2_000_000), (503, 60_000_000)] {
-            metrics.request(status, Duration::from_micros(micros));
-        }
-        let mut page = Page(String::new());
-        metrics.durations(&mut page);
-        for line in ["le=\"0.0005\"} 1", "le=\"0.001\"} 2", "le=\"10\"} 3", "le=\"+Inf\"} 4"] {
-            assert!(page.0.contains(line), "{line}: {}", page.0);
-        }
-        assert!(page.0.contains("_sum 62.0011\n") && page.0.contains("_count 4\n"), "{}", page.0);
-        assert_eq!(load(metrics.answered.last().unwrap()), 1, "418 is none of those told apart");
-    }
-}

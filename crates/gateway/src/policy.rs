@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use banister_events::activity::{Action, Gate};
-use banister_journal::Level;
 use banister_policy::{ActionRequest, Explanation, Rules, Subject, evaluate, explain};
 use jiff::Timestamp;
 

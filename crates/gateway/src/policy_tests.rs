@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::rule_sets::BeforeLoad;
 use super::*;
+use crate::Gateway;
 use crate::Settings;
 use crate::clock::Clock;
 use crate::pipeline::Incoming;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use banister_events::json::parsed;
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 

@@ -29,7 +29,7 @@ mod stream;
 pub(crate) mod table;
 
 pub(crate) use stream::{SocketMessage, StreamSink, SubscriptionStream};
-pub(crate) use table::{Denied, FollowedSubscription, StreamOrder, owner};
+pub(crate) use table::{Denied, StreamOrder, owner};
 use table::{MOST, SubscriptionEntry, owned};
 
 /// How many of them may belong to one key.

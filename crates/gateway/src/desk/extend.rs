@@ -33,6 +33,12 @@ impl Desk {
     /// Extends the time to answer, as far as the agent itself waits. Gives the ask that is open from now on.
     pub async fn extend(&self, name: &str, request: &ExtendRequest) -> Result<Opened, Refused> {
         let id = self.asks.find(name)?;
+        let (desk, request, asked) = (self.clone(), request.clone(), id.clone());
+        let extended = self.tasks.spawn(async move { desk.extend_now(asked, request).await });
+        extended.await.unwrap_or(Err(Refused::Unknown(id)))
+    }
+
+    async fn extend_now(&self, id: String, request: ExtendRequest) -> Result<Opened, Refused> {
         let claim = self.asks.take(&id, request.digest.as_deref()).await?;
         let now = self.clock.now();
         if due(&claim.opened().ask) <= now {
@@ -41,7 +47,7 @@ impl Desk {
         }
         let (fact, draft) = asked_again(claim.opened(), request.by, now)?;
         let fresh = draft.opened();
-        let by = (request.door, request.key.clone());
+        let by = (request.door, request.key);
         let end = claim.end(fact, Kind::Withdrawal, by, now);
         match self.history.commit(vec![end.into(), draft.into()], Durability::Synced).await {
             Ok(Appended::Recorded(_)) => Ok(fresh),

@@ -7,13 +7,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 /// How long an agent may be silent before its turn is over, where nothing else is said.
-pub const USUAL: Duration = Duration::from_mins(30);
+pub(crate) const USUAL: Duration = Duration::from_mins(30);
 /// How many sessions are followed at once; any more are found at the next start.
 const MOST: usize = 16_384;
 
 /// The sessions in which a turn may be open.
 #[derive(Debug, Default)]
-pub struct Idle {
+pub(crate) struct Idle {
     state: Mutex<IdleState>,
 }
 

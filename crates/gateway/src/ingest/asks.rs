@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use banister_events::activity::{Activity, Ask, AskKind, Context, Origin, What};
 use banister_events::event::Protocol;
 use banister_events::{Message, id};
-use banister_journal::{Kind, Source};
+use banister_journal::Source;
 use jiff::Timestamp;
 
 use crate::Error;

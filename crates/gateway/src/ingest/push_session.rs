@@ -10,7 +10,7 @@ use banister_events::activity::{Gate, Origin};
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::{Message, frame};
-use banister_journal::{Draft, Kind, Level, Passage, Record};
+use banister_journal::{Draft, Level, Passage, Record};
 use jiff::Timestamp;
 use tokio::sync::OwnedMutexGuard;
 
@@ -26,7 +26,7 @@ const IDS: usize = 2_048;
 
 /// The sessions that events were pushed to lately.
 #[derive(Debug, Default)]
-pub struct PushSessions {
+pub(crate) struct PushSessions {
     open: Mutex<SessionTable>,
 }
 

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::aaep::shape::{Shaper, Terms};
+use banister_events::aaep::handshake::Capabilities;
+use banister_events::aaep::shape::{Limits, Shaper, Terms};
 use banister_events::activity::{Activity, Ending, What};
 use banister_events::frame::sse;
 use banister_events::id::EventRef;

@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::keys::Guest;
 
 /// How many subscriptions there may be at once.
-pub const MOST: usize = 2_048;
+pub(crate) const MOST: usize = 2_048;
 /// How many sockets may be open; each has one subscription at most.
 const MOST_SOCKETS: usize = 512;
 /// How many orders may wait for a stream that is busy.
@@ -48,7 +48,7 @@ pub(crate) enum StreamOrder {
 
 /// The subscriptions of one gateway.
 #[derive(Debug)]
-pub struct SubscriptionTable {
+pub(crate) struct SubscriptionTable {
     entries: Mutex<HashMap<String, SubscriptionEntry>>,
     pub(crate) sockets: Arc<Semaphore>,
 }

@@ -200,7 +200,7 @@ impl BlockBuilder {
 }
 
 /// Writes one event as it stands on the wire.
-pub(super) fn frame(
+pub(crate) fn frame(
     frames: &mut Vec<u8>,
     epoch: &str,
     protocol: Protocol,
