@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use banister_events::activity::{
-    self, Activity, Answer, Ask, AskKind, Context, Decision, Gate, Origin, Outcome, What,
+    self, Answer, Ask, AskKind, Context, Decision, Gate, Outcome, What,
 };
 use banister_events::aep::dialect::Behavior;
 use banister_journal::{Draft, Durability, Journal, Kind, Record, Source};
@@ -22,7 +22,6 @@ use tokio_util::task::TaskTracker;
 use crate::Error;
 use crate::clock::Clock;
 use crate::hub::Hub;
-use crate::index::Index;
 use crate::keep::Keeper;
 use crate::project::{AskFact, CloseFact, Handoff, Sender};
 
@@ -585,8 +584,7 @@ impl Desk {
             findings: Value::Null,
             gate: None,
         };
-        let found = Index::default().add(&closed_activity(opened, &closing.fact, now));
-        self.keeper.close(draft, &closing.fact, found.into_iter().collect())
+        self.keeper.close(draft, &closing.fact)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Book> {
@@ -632,24 +630,6 @@ impl Expected {
 impl Drop for Expected {
     fn drop(&mut self) {
         self.desk.lock().expected.remove(&self.ticket);
-    }
-}
-
-/// The end of an ask, as everybody else is told of it.
-fn closed_activity(opened: &Opened, fact: &CloseFact, now: Timestamp) -> Activity {
-    let CloseFact { ask, outcome, by, message, response, .. } = fact.clone();
-    Activity {
-        origin: Origin { session: opened.session.as_str().into(), seq: 0, time: now },
-        context: Arc::new(opened.context.clone()),
-        what: What::AskClosed {
-            id: ask,
-            action: opened.ask.action.clone(),
-            outcome,
-            by,
-            message,
-            response,
-            updated_input: None,
-        },
     }
 }
 

@@ -247,7 +247,7 @@ impl Gateway {
         let mut known = self.known(&source, remembered).await?;
         for _ in 0..TRIES {
             for (session, lane) in &mut held {
-                self.recall(lane, session, source.protocol).await?;
+                self.recall(lane, session, &source).await?;
                 self.listen(lane, session, (source.protocol, &items)).await?;
             }
             let policy = self.policy(&source.key);
@@ -490,7 +490,7 @@ impl Plan {
         self.slots.push(Some(self.receipts.len()));
         let (status, position) = (Status::Refused, None);
         self.receipts.push(Receipt { status, session, position, findings, repaired: false });
-        self.entries.push(batch.keeper.message(draft, Vec::new()));
+        self.entries.push(batch.keeper.message(draft));
     }
 
     /// The batch is history: the receipts are true, and the lanes have seen it.
@@ -526,16 +526,15 @@ impl Batch<'_> {
         memory: Option<&mut Memory>,
     ) -> Entry {
         let draft = self.source.draft(item, facts, findings, self.now);
-        let Some(memory) = memory else { return self.keeper.message(draft, Vec::new()) };
+        let Some(memory) = memory else { return self.keeper.message(draft) };
         let redacted = self.keeper.level(&draft.source.agent) == Level::Redacted;
         let part = redacted.then(|| memory.pieces.keep(self.source.protocol, &item.bytes));
-        // What is not kept is not found either.
         if let Some(part) = part.flatten() {
-            let found = memory.hear(&part.as_ref().into(), None, &draft);
-            self.keeper.part(draft, part, found)
+            memory.hear(&part.as_ref().into(), None, &draft);
+            self.keeper.part(draft, part)
         } else {
-            let found = memory.hear(body, None, &draft);
-            self.keeper.part(draft, item.bytes.clone(), found)
+            memory.hear(body, None, &draft);
+            self.keeper.part(draft, item.bytes.clone())
         }
     }
 }

@@ -74,8 +74,9 @@ use clock::Clock;
 use desk::Desk;
 use hub::Hub;
 use idle::Idle;
+use index::Indexer;
 use ingest::{Lanes, Pushing};
-use keep::{Keeper, Keeping};
+use keep::{CapturePolicy, Keeper};
 use keys::Keys;
 use manifest::Manifest;
 use metrics::Metrics;
@@ -102,7 +103,7 @@ pub struct Settings {
     /// Whether an allow by rule waits for the disk too.
     pub sync_allow: bool,
     /// How much is kept, and how long.
-    pub keeping: Keeping,
+    pub capture: CapturePolicy,
     /// How pushed events are taken.
     pub push: Pushing,
     /// How long an agent may be silent before its turn is over; for ever where nothing is said.
@@ -122,7 +123,7 @@ impl Settings {
             own: Vec::new(),
             policy: policy::Files::default(),
             sync_allow: false,
-            keeping: Keeping::default(),
+            capture: CapturePolicy::default(),
             push: Pushing::default(),
             idle: Some(idle::USUAL),
             upstreams: BTreeMap::new(),
@@ -142,6 +143,7 @@ pub struct Gateway {
     pub(crate) feeds: deliver::Feeds,
     pub(crate) desk: Desk,
     pub(crate) keeper: Keeper,
+    pub(crate) indexer: Indexer,
     pub(crate) idle: Idle,
     /// Who may come in.
     pub keys: Keys,
@@ -186,8 +188,9 @@ impl Gateway {
         book.recall(&journal)?;
         let hub = Hub::new(journal.head());
         let tasks = TaskTracker::new();
-        let keeper = Keeper::open(&settings.data, settings.keeping.clone(), &journal, &clock)?;
+        let keeper = Keeper::open(&settings.data, settings.capture.clone(), &journal, &clock)?;
         let desk = Desk::reopen(&keeper, &journal, &hub, &clock, &tasks)?;
+        let indexer = Indexer::new(&journal, &hub, &agents);
         let mut own = settings.own.clone();
         own.push(settings.data.clone());
         let rates = Rates::new(settings.push.rate);
@@ -201,6 +204,7 @@ impl Gateway {
             feeds: deliver::Feeds::default(),
             desk,
             keeper,
+            indexer,
             idle: Idle::default(),
             keys,
             manifest,
@@ -228,6 +232,13 @@ impl Gateway {
     /// Where hooks leave what they could not deliver.
     pub fn spool_dir(&self) -> PathBuf {
         self.settings.data.join("spool")
+    }
+
+    /// What was said or done with these words: everything that was acknowledged before the call can be found.
+    #[cfg(test)]
+    pub(crate) async fn search(&self, query: &banister_journal::Query) -> banister_journal::Page {
+        self.indexer.catch_up(self.journal.head()).await.unwrap();
+        self.journal.search(query).unwrap()
     }
 
     /// The known coding agents.

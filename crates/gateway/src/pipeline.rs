@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::activity::{Action, Decision, Gate, Origin, Risk};
+use banister_events::activity::{Action, Decision, Gate, Risk};
 use banister_events::aep::mapping::{Mapped, Mapping, Stamp};
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Finding, Rule, Severity};
@@ -17,7 +17,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::desk::AskDraft;
-use crate::index::Index;
 use crate::policy::{Asked, Gated};
 use crate::project::HOOK;
 use crate::{Error, Gateway};
@@ -196,9 +195,7 @@ impl Gateway {
         };
         let event = draft(incoming, &read, now, &findings, gated.as_ref());
         let protocol = event.source.protocol.clone();
-        let origin = Origin { session: read.session.as_str().into(), seq: 0, time: now };
-        let found = Index::of_events(&read.mapped.events, gate.as_ref(), &origin);
-        let event = self.keeper.message(event, found);
+        let event = self.keeper.message(event);
         let quick = gate.as_ref().is_none_or(|gate| gate.decision == Decision::Allow);
         let durability = if quick && !self.settings.sync_allow {
             Durability::Written
@@ -320,7 +317,7 @@ impl Gateway {
             findings: json!([finding]),
             gate: serde_json::to_value(&gate).ok(),
         };
-        let entry = self.keeper.message(draft, Vec::new());
+        let entry = self.keeper.message(draft);
         let (appended, _) = self.record(entry, None, Durability::Synced).await?;
         let (records, duplicate) = match appended {
             Appended::Recorded(records) => (records, false),

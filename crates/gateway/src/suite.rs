@@ -258,7 +258,7 @@ impl Agent {
             findings: Value::Null,
             gate: None,
         };
-        let entry = self.gateway.keeper.message(draft, Vec::new());
+        let entry = self.gateway.keeper.message(draft);
         let appended = self.gateway.journal.append(vec![entry], Durability::Written).await?;
         if let Appended::Recorded(records) = appended {
             self.gateway.hub.publish(&records);

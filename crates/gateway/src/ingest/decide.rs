@@ -130,7 +130,7 @@ impl Gateway {
         let gate = gated.as_ref().map(|gated| gated.gate.clone());
         let now = self.clock.now();
         let mut lane = self.lanes.enter(session).await;
-        self.recall(&mut lane, session, source.protocol).await.map_err(Trouble::Failed)?;
+        self.recall(&mut lane, session, source).await.map_err(Trouble::Failed)?;
         let known = lane.remembers(event_id);
         let strict = self.policy(&source.key) == Policy::Strict;
         let before = lane.take();
@@ -161,12 +161,12 @@ impl Gateway {
         } else {
             Durability::Synced
         };
-        let passages = memory
-            .as_mut()
-            .map(|memory| memory.hear(&item.bytes.as_ref().into(), gate.as_ref(), &draft));
+        if let Some(memory) = &mut memory {
+            memory.hear(&item.bytes.as_ref().into(), gate.as_ref(), &draft);
+        }
         // Meanwhile the lane has no memory: whoever waits may go, and what is under way is recorded all the same.
         let (appended, ask) = self
-            .record(self.keeper.message(draft, passages.unwrap_or_default()), ask, durability)
+            .record(self.keeper.message(draft), ask, durability)
             .await
             .map_err(Trouble::Failed)?;
         let is_new = matches!(appended, Appended::Recorded(_));
@@ -231,8 +231,7 @@ impl Gateway {
         let body = waiting.body.clone();
         let item = Item { bytes: body, read: Err(findings.clone()) };
         let draft = source.evidence(&item, &findings, self.clock.now());
-        if let Err(error) =
-            self.record(self.keeper.message(draft, Vec::new()), None, Durability::Synced).await
+        if let Err(error) = self.record(self.keeper.message(draft), None, Durability::Synced).await
         {
             tracing::error!(%error, "A refused event was not recorded.");
         }

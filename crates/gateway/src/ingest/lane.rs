@@ -10,13 +10,13 @@ use banister_events::activity::{Gate, Origin};
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::frame;
-use banister_journal::{Draft, Kind, Level, Passage, Record};
+use banister_journal::{Draft, Kind, Level, Record};
 use jiff::Timestamp;
 use tokio::sync::OwnedMutexGuard;
 
 use super::asks::Listener;
 use super::pieces::Pieces;
-use crate::index::Index;
+use super::{Policy, Pusher};
 use crate::project::{Body, Pushed};
 use crate::{Error, Gateway};
 
@@ -54,38 +54,26 @@ pub(super) struct Lane {
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
     pub(super) checker: Checker,
-    /// What they tell, for those who search.
+    /// What they tell, where it matters whether an event tells anything.
     reader: Option<Pushed>,
-    index: Index,
     /// What is held of texts in pieces.
     pub(super) pieces: Pieces,
     seq: u64,
 }
 
 impl Memory {
-    fn new(protocol: Protocol) -> Self {
-        Self {
-            checker: Checker::new(protocol),
-            reader: Pushed::of(protocol.name()),
-            index: Index::default(),
-            pieces: Pieces::default(),
-            seq: 0,
-        }
+    fn new(protocol: Protocol, policy: Policy) -> Self {
+        let reader = if policy == Policy::Repair { Pushed::of(protocol.name()) } else { None };
+        Self { checker: Checker::new(protocol), reader, pieces: Pieces::default(), seq: 0 }
     }
 
-    /// What can be found now that this event is there.
-    pub(super) fn hear(
-        &mut self,
-        event: &Body<'_>,
-        gate: Option<&Gate>,
-        draft: &Draft,
-    ) -> Vec<Passage> {
+    /// An event that is about to be there.
+    pub(super) fn hear(&mut self, event: &Body<'_>, gate: Option<&Gate>, draft: &Draft) {
         self.seq += 1;
+        let Some(reader) = &mut self.reader else { return };
         let origin =
             Origin { session: draft.session.as_str().into(), seq: self.seq, time: draft.time };
-        let Some(reader) = &mut self.reader else { return Vec::new() };
-        let told = reader.message(event, gate, draft.action.as_deref(), &origin);
-        told.iter().filter_map(|activity| self.index.add(activity)).collect()
+        reader.message(event, gate, draft.action.as_deref(), &origin);
     }
 
     /// Whether anything can be told of an event, whatever is wrong with it.
@@ -110,9 +98,7 @@ impl Memory {
         let origin =
             Origin { session: record.session.as_str().into(), seq: record.seq, time: record.time };
         if let Some(reader) = &mut self.reader {
-            for activity in reader.told(record, &origin) {
-                self.index.add(&activity);
-            }
+            reader.told(record, &origin);
         }
     }
 }
@@ -187,12 +173,12 @@ impl Gateway {
         &self,
         lane: &mut Lane,
         session: &str,
-        protocol: Protocol,
+        source: &Pusher,
     ) -> Result<(), Error> {
         if lane.memory.is_some() {
             return Ok(());
         }
-        let mut memory = Memory::new(protocol);
+        let mut memory = Memory::new(source.protocol, self.policy(&source.key));
         let mut seq = 0;
         loop {
             let records = self.session_after(session, seq).await?;

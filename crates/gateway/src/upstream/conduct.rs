@@ -3,13 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::activity::Origin;
-use banister_events::agui::read::Reader;
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
 use banister_events::id;
-use banister_events::json::Parser;
-use banister_journal::{Appended, Draft, Durability, Entry, Kind, Passage, Source};
+use banister_journal::{Appended, Draft, Durability, Entry, Kind, Source};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
@@ -19,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use super::call::{Arriving, Failure};
 use super::guard::{Guard, Passed, failed, kind};
 use super::{Live, Upstream};
-use crate::index::Index;
 use crate::ingest::Status;
 use crate::{Error, Gateway};
 
@@ -52,9 +48,6 @@ struct Run<'r> {
     session: String,
     source: Source,
     turn: Option<String>,
-    /// What can be found of it.
-    reader: Reader,
-    index: Index,
 }
 
 impl Gateway {
@@ -115,8 +108,7 @@ impl<'r> Run<'r> {
         let session = id::derive("s_", &[&key, &protocol, thread]);
         let (agent, door) = (wanted.name.clone(), "upstream".to_owned());
         let source = Source { protocol, agent, door, key };
-        let (reader, index) = (Reader::default(), Index::default());
-        Self { gateway, wanted, session, source, turn: None, reader, index }
+        Self { gateway, wanted, session, source, turn: None }
     }
 
     /// Passes on what arrives. Gives why it ends; nothing where the end was told.
@@ -223,25 +215,13 @@ impl<'r> Run<'r> {
                 body = self.with_input(fields).unwrap_or(body);
             }
         }
-        let found = self.found(&body);
         let draft = self.draft(Kind::Event, body, findings);
-        self.gateway.keeper.message(Draft { action, ..draft }, found)
-    }
-
-    /// What can be found now that this was said.
-    fn found(&mut self, event: &[u8]) -> Vec<Passage> {
-        let session = self.session.as_str().into();
-        let origin = Origin { session, seq: 0, time: self.gateway.clock.now() };
-        let (mut parser, mut told) = (Parser::default(), Vec::new());
-        if let Ok(document) = parser.parse(event) {
-            self.reader.read(document.root(), &origin, &mut told);
-        }
-        told.iter().filter_map(|activity| self.index.add(activity)).collect()
+        self.gateway.keeper.message(Draft { action, ..draft })
     }
 
     fn evidence(&self, bytes: &Bytes, findings: &[Finding]) -> Entry {
         let bytes = bytes.slice(..bytes.len().min(EVIDENCE));
-        self.gateway.keeper.message(self.draft(Kind::Unreadable, bytes, findings), Vec::new())
+        self.gateway.keeper.message(self.draft(Kind::Unreadable, bytes, findings))
     }
 
     fn draft(&self, kind: Kind, body: Bytes, findings: &[Finding]) -> Draft {

@@ -10,7 +10,6 @@ use crate::chain::{self, Kept, Link};
 use crate::heads::{Head, Heads};
 use crate::prepared::Prepared;
 use crate::record::{Appended, Record};
-use crate::search::{Indexed, Passage};
 use crate::sqlite::{signed, unsigned};
 use crate::{Error, read};
 
@@ -20,8 +19,6 @@ pub(super) struct Group<'a> {
     pub(super) heads: &'a mut Heads,
     pub(super) touched: HashMap<String, Span>,
     pub(super) position: u64,
-    /// What can be searched of it.
-    pub(super) index: Vec<Indexed>,
 }
 
 /// The first and the last record that a group added to a session.
@@ -75,7 +72,7 @@ impl Group<'_> {
     }
 
     fn add(&mut self, prepared: Prepared) -> rusqlite::Result<Arc<Record>> {
-        let Prepared { draft, time, body, findings, gate, captured, salt, passages } = prepared;
+        let Prepared { draft, time, body, findings, gate, captured, salt } = prepared;
         let head = self.head(&draft.session)?;
         let (seq, prev) = (head.seq + 1, head.hash);
         let link = Link {
@@ -154,7 +151,6 @@ impl Group<'_> {
             captured,
         });
         self.hold(&record, &salt)?;
-        self.index(&record, passages);
         if let Some(span) = self.touched.get_mut(&record.session) {
             span.last = Arc::clone(&record);
         } else {
@@ -172,18 +168,6 @@ impl Group<'_> {
                 .execute((signed(record.position), salt, exact.as_ref()))?;
         }
         Ok(())
-    }
-
-    fn index(&mut self, record: &Record, passages: Vec<Passage>) {
-        self.index.extend(passages.into_iter().map(|Passage { kind, title, text }| Indexed {
-            session: record.session.clone(),
-            seq: record.seq,
-            time: record.time,
-            agent: record.source.agent.clone(),
-            kind,
-            title,
-            text,
-        }));
     }
 
     fn head(&mut self, session: &str) -> rusqlite::Result<Head> {
