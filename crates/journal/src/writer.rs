@@ -12,7 +12,7 @@
 //! The search index is fed when nobody waits to be recorded, or when the index has waited for many groups. What goes into
 //! the index is a transaction of its own, and how far the index has come is written with it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -30,7 +30,7 @@ use crate::{Error, read};
 
 mod group;
 
-use group::{Group, Span};
+use group::Group;
 
 /// How many batches one transaction takes.
 const GROUP: usize = 256;
@@ -219,17 +219,12 @@ impl Writer {
         let bytes: usize = batches.iter().flatten().map(Prepared::bytes).sum();
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut group = Group {
-            transaction: &transaction,
-            heads: &mut self.heads,
-            touched: HashMap::new(),
-            position: self.position,
-        };
+        let mut group = Group::new(&transaction, &mut self.heads, self.position)?;
         let mut outcomes = Vec::with_capacity(batches.len());
         for batch in batches {
             outcomes.push(group.append(batch)?);
         }
-        let Group { touched, position, .. } = group;
+        let (touched, position) = group.end();
         for span in touched.values() {
             span.store(&transaction)?;
         }
@@ -240,7 +235,7 @@ impl Writer {
         }
         transaction.commit()?;
 
-        for Span { last, .. } in touched.into_values() {
+        for group::Span { last, .. } in touched.into_values() {
             self.heads.put(last.session.clone(), Head { seq: last.seq, hash: last.hash });
         }
         let wrote = position > self.position;

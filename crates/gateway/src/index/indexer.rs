@@ -20,7 +20,7 @@ use crate::deliver::blocking;
 use crate::hub::Hub;
 
 /// How many records are read at a time, and how many bytes of bodies: this is what one commit of the index has.
-const BATCH: usize = 1_024;
+const BATCH: usize = 2_048;
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// How many sessions are remembered. One that is not is read again from its beginning when it goes on.
 const SESSIONS: usize = 4_096;
