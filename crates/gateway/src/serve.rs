@@ -65,9 +65,8 @@ impl Serving {
         if tokio::time::timeout(DRAIN, self.tasks.wait()).await.is_err() {
             tracing::warn!("Some connections were still open and are cut.");
         }
-        let indexer = &self.gateway.indexer;
-        let indexed = tokio::time::timeout(DRAIN, indexer.catch_up(self.gateway.journal.head()));
-        if !matches!(indexed.await, Ok(Ok(_))) {
+        let rest = self.gateway.indexer.catch_up(self.gateway.journal.head());
+        if !matches!(tokio::time::timeout(DRAIN, rest).await, Ok(Ok(_))) {
             tracing::warn!("Some records are indexed when the gateway starts again.");
         }
         look_after(&self.gateway).await;

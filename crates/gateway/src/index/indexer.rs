@@ -32,7 +32,7 @@ const LATEST: Duration = Duration::from_secs(1);
 const MANY: u64 = 32_768;
 /// How many records may come before whoever pushes helps, and how many it helps with.
 const TOO_MANY: u64 = 65_536;
-const HELP: u64 = 16_384;
+const HELP: u64 = 4_096;
 /// How long after a failure it is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -42,7 +42,7 @@ pub(crate) struct Indexer {
     journal: Journal,
     hub: Hub,
     agents: Arc<Agents>,
-    /// One at a time.
+    /// One batch at a time.
     turn: Arc<tokio::sync::Mutex<()>>,
     sessions: Arc<Mutex<Sessions>>,
 }
@@ -111,10 +111,13 @@ impl Indexer {
 
     /// Indexes everything up to a position. Gives how many texts were added.
     pub(crate) async fn catch_up(&self, until: u64) -> Result<u64, Error> {
-        let _turn = self.turn.lock().await;
         let mut added = 0;
-        while self.journal.indexed() < until {
+        loop {
+            let _turn = self.turn.lock().await;
             let after = self.journal.indexed();
+            if after >= until {
+                return Ok(added);
+            }
             let indexer = self.clone();
             let batch = blocking(move || indexer.assemble(after, until)).await?;
             let texts = batch.len() as u64;
@@ -125,7 +128,6 @@ impl Indexer {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(added)
     }
 
     /// What can be found of some records after a position. Blocks on the disk.
