@@ -81,8 +81,11 @@ pub(crate) struct CheckArgs {
     /// Stop after this many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) events: Option<u64>,
-    /// Recordings, packed or not: .jsonl, .json, .sse; - is standard input; or http://host:port/path, or https://host/path
-    #[arg(default_value = "-", value_name = "FILE|URL")]
+    #[arg(
+        default_value = "-",
+        value_name = "FILE|URL",
+        help = "Recordings, packed or not: .jsonl, .json, .sse; - is standard input; or http://host:port/path, or https://host/path"
+    )]
     pub(crate) inputs: Vec<String>,
     #[command(flatten)]
     pub(crate) live: LiveArgs,

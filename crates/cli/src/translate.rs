@@ -9,7 +9,7 @@ use std::io::{Read as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use banister_events::WrittenEvent;
+use banister_events::Written;
 use banister_events::aaep::event::Verbosity;
 use banister_events::aaep::voice::Voice;
 use banister_events::aep::mapping::Agents;
@@ -219,7 +219,7 @@ impl Outlet {
     }
 }
 
-fn line(out: &mut dyn Write, event: &WrittenEvent) -> Result<()> {
+fn line(out: &mut dyn Write, event: &Written) -> Result<()> {
     let mut line = Vec::new();
     event.write_json(&mut line);
     line.push(b'\n');

@@ -70,3 +70,24 @@ proptest! {
         prop_assert!(is_id(&third), "{}", third);
     }
 }
+
+#[test]
+fn numbers_are_written_as_others_write_them() {
+    for number in [0, 1, 9, 10, 99, 100, 12_345, u64::from(u32::MAX), u64::MAX] {
+        assert_eq!(Decimal::of(number).as_str(), number.to_string());
+    }
+}
+
+#[test]
+fn an_id_is_the_same_however_much_it_is_derived_from() {
+    for length in [0, 1, 100, 183, 184, 185, 192, 193, 1_000] {
+        let long = "x".repeat(length);
+        let mut hash = Sha256::new();
+        for part in ["a", &long, "b"] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        let whole = hex(&hash.finalize());
+        assert_eq!(derive("p_", &["a", &long, "b"]), format!("p_{}", whole.get(..32).unwrap()));
+    }
+}

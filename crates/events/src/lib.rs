@@ -12,6 +12,7 @@
 //! | [`aaep`], [`agui`], [`aep`] | per protocol: `event`, `check`, `sequence`, `read`, `write` |
 //! | [`activity`] | the common vocabulary that readers produce and writers consume |
 //! | [`reader`], [`writer`] | the one choice of a reader or a writer by protocol |
+//! | [`written`] | an event on its way out: JSON that was made once |
 //! | [`translate`] | one protocol becomes another, and what that cost |
 //! | [`record`], [`schema`] | how messages are declared, and the JSON Schemas that come of it |
 //! | [`finding`] | what is wrong with data: rule, place, message, remedy |
@@ -37,7 +38,9 @@ pub mod schema;
 pub mod text;
 pub mod translate;
 pub mod writer;
+pub mod written;
 
 pub use message::Message;
 pub use reader::Reader;
-pub use writer::{Writer, WrittenEvent};
+pub use writer::Writer;
+pub use written::Written;

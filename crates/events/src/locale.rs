@@ -4,7 +4,7 @@
 //! same keys and the same placeholders. A key that is missing all the same is answered in English, then by its name:
 //! a person must never meet an empty sentence.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 /// One language.
@@ -15,7 +15,11 @@ pub struct Locale {
     /// The direction text runs in: `ltr` or `rtl`.
     pub direction: &'static str,
     sentences: &'static BTreeMap<String, String>,
+    lengths: &'static Lengths,
 }
+
+/// Sentences that are there at three lengths: terse, normal and detailed, by the name they have in common.
+type Lengths = HashMap<String, [String; 3]>;
 
 /// The languages that are embedded: tag, direction, text.
 const EMBEDDED: [(&str, &str, &str); 4] = [
@@ -25,23 +29,40 @@ const EMBEDDED: [(&str, &str, &str); 4] = [
     ("ja", "ltr", include_str!("../locales/ja.yaml")),
 ];
 
-/// Tag, direction, sentences.
-type Catalogue = (&'static str, &'static str, BTreeMap<String, String>);
+/// One language, as it is kept.
+struct Catalogue {
+    tag: &'static str,
+    direction: &'static str,
+    sentences: BTreeMap<String, String>,
+    lengths: Lengths,
+}
 
-static CATALOGUES: LazyLock<Vec<Catalogue>> = LazyLock::new(|| {
-    EMBEDDED
-        .into_iter()
-        .map(|(tag, direction, yaml)| {
-            (tag, direction, serde_saphyr::from_str(yaml).unwrap_or_default())
-        })
-        .collect()
-});
+impl Catalogue {
+    fn new((tag, direction, yaml): (&'static str, &'static str, &str)) -> Self {
+        let sentences: BTreeMap<String, String> = serde_saphyr::from_str(yaml).unwrap_or_default();
+        let lengths = sentences.keys().filter_map(|key| {
+            let key = key.strip_suffix(".terse")?;
+            let text = |length: &str| sentences.get(&format!("{key}.{length}")).cloned();
+            Some((key.to_owned(), [text("terse")?, text("normal")?, text("detailed")?]))
+        });
+        Self { tag, direction, lengths: lengths.collect(), sentences }
+    }
+}
+
+static CATALOGUES: LazyLock<Vec<Catalogue>> =
+    LazyLock::new(|| EMBEDDED.into_iter().map(Catalogue::new).collect());
 
 static NO_SENTENCES: BTreeMap<String, String> = BTreeMap::new();
+static NO_LENGTHS: LazyLock<Lengths> = LazyLock::new(Lengths::new);
 
 impl Default for Locale {
     fn default() -> Self {
-        Self::exact("en").unwrap_or(Self { tag: "en", direction: "ltr", sentences: &NO_SENTENCES })
+        Self::exact("en").unwrap_or_else(|| Self {
+            tag: "en",
+            direction: "ltr",
+            sentences: &NO_SENTENCES,
+            lengths: &NO_LENGTHS,
+        })
     }
 }
 
@@ -112,16 +133,32 @@ impl Locale {
         fill(template, values)
     }
 
+    /// A sentence at three lengths, each with its own values: terse, normal, detailed.
+    pub(crate) fn say_at_lengths(&self, key: &str, values: [&[(&str, &str)]; 3]) -> [String; 3] {
+        if let Some([terse, normal, detailed]) = self.lengths.get(key) {
+            let [of_terse, of_normal, of_detailed] = values;
+            return [fill(terse, of_terse), fill(normal, of_normal), fill(detailed, of_detailed)];
+        }
+        let mut lengths = ["terse", "normal", "detailed"].into_iter();
+        values.map(|values| {
+            self.say(&format!("{key}.{}", lengths.next().unwrap_or_default()), values)
+        })
+    }
+
     /// Every sentence of this language.
     pub fn sentences(&self) -> &'static BTreeMap<String, String> {
         self.sentences
     }
 
     fn exact(tag: &str) -> Option<Self> {
-        CATALOGUES
-            .iter()
-            .find(|(known, _, _)| *known == tag)
-            .map(|(tag, direction, sentences)| Self { tag, direction, sentences })
+        CATALOGUES.iter().find(|known| known.tag == tag).map(
+            |Catalogue { tag, direction, sentences, lengths }| Self {
+                tag,
+                direction,
+                sentences,
+                lengths,
+            },
+        )
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
+mod marks;
 mod nearest;
 mod redactor;
 mod tokens;
@@ -30,8 +31,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 fn show(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-    if text.bytes().all(plain) || !text.chars().any(&hidden) {
+    if !may_hide(text) || !text.chars().any(&hidden) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -44,6 +44,32 @@ fn show(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(shown)
+}
+
+/// Whether there are bytes in a text that a hidden character may begin with. Most texts have none, in any script, and
+/// bytes are told apart quicker than characters.
+fn may_hide(text: &str) -> bool {
+    let mut before = 0;
+    text.bytes().any(|byte| {
+        let begins = match byte {
+            b' '..=b'~' | b'\n' | b'\t' => false,
+            0..0x20 | 0x7f => true,
+            _ => matches!(
+                (before, byte),
+                (0xc2, 0x80..=0x9f | 0xad)
+                    | (0xcd, 0x8f)
+                    | (0xd8, 0x9c)
+                    | (0xe1, 0x85 | 0x9e | 0xa0)
+                    | (0xe2, 0x80 | 0x81)
+                    | (0xe3, 0x85)
+                    | (0xef, 0xb8 | 0xbb | 0xbe | 0xbf)
+                    | (0xf0, 0x9d)
+                    | (0xf3, 0xa0)
+            ),
+        };
+        before = byte;
+        begins
+    })
 }
 
 /// [`visible`], for prose: what joins letters and picks the shape of emoji stays, because words need it.
@@ -123,12 +149,9 @@ static SUSPECT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!("{words}|(?-i:{})", traces.join("|"))).ok()
 });
 
-/// The shortest of it: `sk-`, `://`.
-const SUSPECT_BYTES: usize = 3;
-
 /// Whether there may be a credential in a text, or the beginning of one that has its first word.
 fn is_suspect(text: &str) -> bool {
-    text.len() >= SUSPECT_BYTES && SUSPECT.as_ref().is_none_or(|pattern| pattern.is_match(text))
+    marks::any(text) && SUSPECT.as_ref().is_none_or(|pattern| pattern.is_match(text))
 }
 
 /// Whether a character is only a part of the one before it, in any script.
@@ -175,22 +198,29 @@ pub fn redact_json(value: &Value) -> Value {
     }
 }
 
-/// [`redact_json`], of a value that nobody else needs: most has nothing to be taken out, and stays where it is.
+/// [`redact_json`], of a value that nobody else needs: most has nothing to be taken out, and stays as it is.
 pub(crate) fn redacted(value: Value) -> Value {
+    redacted_if_needed(&value).unwrap_or(value)
+}
+
+/// [`redact_json`], unless there is nothing to be taken out: hardly any value has a credential in it.
+pub(crate) fn redacted_if_needed(value: &Value) -> Option<Value> {
+    if !is_suspect_json(value) {
+        return None;
+    }
+    let shown = redact_json(value);
+    (shown != *value).then_some(shown)
+}
+
+/// Whether there may be a credential in a text or under a name of a value.
+fn is_suspect_json(value: &Value) -> bool {
     match value {
-        Value::String(text) => match redact(&text) {
-            Cow::Borrowed(same) if same == text => Value::String(text),
-            clean => Value::String(clean.into_owned()),
-        },
-        Value::Array(items) => items.into_iter().map(redacted).collect(),
-        Value::Object(fields) if fields.keys().any(|key| is_suspect(key)) => {
-            redact_json(&Value::Object(fields))
+        Value::String(text) => is_suspect(text),
+        Value::Array(items) => items.iter().any(is_suspect_json),
+        Value::Object(fields) => {
+            fields.iter().any(|(key, value)| is_suspect(key) || is_suspect_json(value))
         }
-        Value::Object(mut fields) => {
-            fields.values_mut().for_each(|value| *value = redacted(value.take()));
-            Value::Object(fields)
-        }
-        other => other,
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

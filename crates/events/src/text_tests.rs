@@ -258,3 +258,43 @@ fn what_only_looks_like_a_token_stays() {
         assert_eq!(told, text);
     }
 }
+
+#[test]
+fn what_is_a_credential_never_passes_for_a_text_without_marks() {
+    let words = [
+        "password=hunter2",
+        "PASSWD: x",
+        "Secret=1",
+        "apikey=1",
+        "api_key: 2",
+        "private_key=3",
+        "access_token=4",
+        "auth_token=5",
+        "Authorization: Basic eDp5",
+        "Bearer abc",
+        "x-api-key 1",
+        "https://a:b@c",
+        "ssh-rsa AAAAB3NzaC1yc2EAAAADAQ",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "ghp_0123456789abcdef",
+        "github_pat_0123456789abcdef",
+        "glpat-0123456789abcdef",
+        "sk-abcdef",
+        "AKIAABCDEFGHIJKLMNOP",
+        "ASIAABCDEFGHIJKLMNOP",
+        "xoxb-0123456789",
+        "eyJhbGciOiJ.eyJhbGciOiJ.x",
+        "pa\u{17f}\u{17f}word=hunter2",
+        "\u{212a}",
+    ];
+    for word in words {
+        for text in [word.to_owned(), format!("あ{word}"), format!("see {word} there")] {
+            assert!(marks::any(&text), "{text}");
+        }
+    }
+    for plain in
+        ["", "no", "The tide tables are up to date. High water is at nine.", "満潮は午前九時で"]
+    {
+        assert!(!marks::any(plain), "{plain}");
+    }
+}

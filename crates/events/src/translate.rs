@@ -14,7 +14,8 @@ use crate::event::Protocol;
 use crate::json::{self, Parser, View};
 use crate::message::Message;
 use crate::reader::Reader;
-use crate::writer::{Writer, WrittenEvent};
+use crate::writer::Writer;
+use crate::written::Written;
 use crate::{aaep, aep, agui, id};
 use jiff::Timestamp;
 
@@ -28,7 +29,6 @@ use carried::{CarriedFields, ReturningFields};
 pub use measure::{Example, measure};
 pub use note::{Note, NoteKind, Notes};
 pub use report::Report;
-pub(crate) use report::name as short_name;
 use table::Table;
 
 /// Where a stream comes from.
@@ -51,7 +51,7 @@ pub struct Translated {
     /// The session's number, by first appearance.
     pub lane: usize,
     /// The event.
-    pub event: WrittenEvent,
+    pub event: Written,
 }
 
 /// How many sessions are followed at once; past that, the one that was silent longest is ended.
@@ -73,8 +73,9 @@ pub struct Translator<'a> {
     seq: u64,
     carried: CarriedFields<'a>,
     report: Report,
-    /// Room for the activities of one message.
+    /// Room for the activities of one message, and for the events of them.
     activities: Vec<Activity>,
+    written: Vec<Written>,
 }
 
 #[derive(Debug)]
@@ -94,7 +95,7 @@ struct Lane {
     correlator: Correlator,
     reader: Reader,
     writer: Writer,
-    waiting: ReturningFields,
+    returning: ReturningFields,
 }
 
 impl<'a> Translator<'a> {
@@ -123,6 +124,7 @@ impl<'a> Translator<'a> {
             carried,
             report,
             activities: Vec::new(),
+            written: Vec::new(),
         }
     }
 
@@ -196,9 +198,9 @@ impl<'a> Translator<'a> {
             Protocol::Aep => self.aep(event, now),
         };
         if !told.is_empty()
-            && let Some(fields) = self.carried.collect(&kind, event)
+            && let Some(source) = self.carried.collect(&kind, event)
         {
-            carried::attach((from, &kind), &fields, self.to, &mut told);
+            carried::attach(&source, self.to, &mut told);
         }
         told
     }
@@ -329,7 +331,7 @@ impl<'a> Translator<'a> {
     /// Keeps what came along with an event until it finds its place again.
     fn notice(&mut self, lane: usize, event: View<'_>) {
         if let (Source::Protocol(from), Some(lane)) = (self.source, self.lanes.get_mut(&lane)) {
-            lane.waiting.notice((from, self.to), event);
+            lane.returning.notice((from, self.to), event);
         }
     }
 
@@ -368,18 +370,20 @@ impl<'a> Translator<'a> {
 
     fn write(&mut self, number: usize, activities: &[Activity], told: &mut Vec<Translated>) {
         let Some(lane) = self.lanes.get_mut(&number) else { return };
-        let before = told.len();
+        let mut events = std::mem::take(&mut self.written);
         let takes = |activity: &&Activity| {
             self.voice.carry && self.to != Protocol::Aaep || !is_detail(activity)
         };
         for activity in activities.iter().filter(takes) {
-            for mut event in lane.writer.write(activity) {
-                lane.waiting.put_back(self.to, &mut event);
-                told.push(Translated { lane: number, event });
-            }
+            lane.writer.write_to(activity, &mut events);
         }
         self.report.noted(lane.writer.notes());
-        self.report.events += (told.len() - before) as u64;
+        self.report.events += events.len() as u64;
+        told.extend(events.drain(..).map(|mut event| {
+            lane.returning.put_back(self.to, &mut event);
+            Translated { lane: number, event }
+        }));
+        self.written = events;
     }
 
     /// The lane of a session, by its own id.
@@ -423,7 +427,7 @@ impl<'a> Translator<'a> {
             correlator: Correlator::default(),
             reader,
             writer,
-            waiting: ReturningFields::default(),
+            returning: ReturningFields::default(),
         };
         self.lanes.insert(number, lane);
         (number, told)

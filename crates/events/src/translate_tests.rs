@@ -28,10 +28,10 @@ fn translated(from: Protocol, to: Protocol, stream: &[Value]) -> Vec<Value> {
 
 fn written(protocol: Protocol, activities: &[Activity]) -> Vec<Value> {
     let mut writer = Writer::for_protocol(protocol, carrying(), "t");
-    let mut events: Vec<WrittenEvent> =
+    let mut events: Vec<Written> =
         activities.iter().flat_map(|activity| writer.write(activity)).collect();
     events.extend(writer.close());
-    events.into_iter().map(WrittenEvent::into_value).collect()
+    events.into_iter().map(Written::into_value).collect()
 }
 
 fn read(protocol: Protocol, stream: &[Value]) -> Vec<What> {
@@ -285,7 +285,8 @@ fn the_table_is_what_was_measured() {
 fn every_type_of_every_protocol_has_its_row() {
     let table = Table::builtin();
     let rows = |from| table.types(from).map(|(kind, _)| kind.to_owned()).collect::<Vec<_>>();
-    let spoken = aaep::event::Type::ALL.iter().map(|kind| report::short(kind.name()).to_owned());
+    let spoken =
+        aaep::event::Type::ALL.iter().map(|kind| crate::written::short(kind.name()).to_owned());
     let streamed = agui::event::Type::ALL.iter().map(|kind| kind.name().to_owned());
     let hooked = aep::event::Type::ALL.iter().map(|kind| kind.name().to_owned());
     for (from, mut kinds) in [

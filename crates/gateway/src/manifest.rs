@@ -84,7 +84,7 @@ impl Manifest {
                 .map(|part| URL_SAFE_NO_PAD.encode(part.to_string().as_bytes()));
             let message = parts.join(".");
             let signature: Signature = self.key.sign(message.as_bytes());
-            format!("{message}.{}", URL_SAFE_NO_PAD.encode(&signature.to_bytes()))
+            format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.to_bytes()))
         })
     }
 
@@ -99,7 +99,7 @@ impl Manifest {
 
 /// RFC 7638.
 fn thumbprint(jwk: &Value) -> String {
-    URL_SAFE_NO_PAD.encode(&Sha256::digest(jwk.to_string().as_bytes()))
+    URL_SAFE_NO_PAD.encode(Sha256::digest(jwk.to_string().as_bytes()))
 }
 
 fn draw(path: &Path) -> Result<(SigningKey, [u8; 32]), Error> {

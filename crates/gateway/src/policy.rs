@@ -28,7 +28,7 @@ mod verdict;
 use files::FileStamp;
 pub use files::{ORG, PROJECT, RuleFile, RuleFiles, RulesTrouble};
 use grants::Grants;
-pub use grants::{Covers, Grant, GrantScope, LIFETIME, NotGranted, Revoked};
+pub(crate) use grants::{Covers, Grant, GrantScope, LIFETIME, NotGranted, Revoked};
 use links::links;
 use projects::{Projects, project_of};
 pub use recorded::RecordedVerdict;
@@ -39,9 +39,9 @@ use verdict::{at_least_asked, gate, read, unjudged};
 /// Among how many of a session's first records its project is looked for.
 const FIRST_RECORDS: usize = 64;
 /// The rule that is named where a project's own rules do not load.
-pub const UNLOADED: &str = "project-rules";
+const UNLOADED: &str = "project-rules";
 /// The rule that is named where too many paths are named to look at each.
-pub const UNSEEN_LINKS: &str = "links";
+const UNSEEN_LINKS: &str = "links";
 
 /// The rules on disk, the grants, and the projects of sessions.
 #[derive(Debug)]

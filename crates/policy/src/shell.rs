@@ -40,7 +40,7 @@ pub const MAX_TEXT: usize = 64 * 1024;
 /// The most simple commands that are listed.
 pub const MAX_COMMANDS: usize = 1_000;
 /// The most words of all commands together that are listed: what comes after decides nothing but costs time.
-pub const MAX_WORDS: usize = 4_096;
+pub(crate) const MAX_WORDS: usize = 4_096;
 /// How deep `sh -c`, functions and wrappers are followed.
 const MAX_DEPTH: usize = 20;
 /// The most texts inside the text that are read.
@@ -53,11 +53,11 @@ pub(crate) const FED_FILE: &str = "/dev/fd/63";
 
 /// What is known about where a text runs.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ShellFacts<'f> {
+pub(crate) struct ShellFacts<'f> {
     /// The directory it starts in.
-    pub directory: Option<&'f str>,
+    pub(crate) directory: Option<&'f str>,
     /// The person's home.
-    pub home: Option<&'f str>,
+    pub(crate) home: Option<&'f str>,
 }
 
 /// What a text runs.
@@ -160,7 +160,7 @@ pub fn read(text: &str) -> ShellReading {
 }
 
 /// Reads a text as a POSIX-like shell would.
-pub fn read_at(text: &str, facts: &ShellFacts<'_>) -> ShellReading {
+pub(crate) fn read_at(text: &str, facts: &ShellFacts<'_>) -> ShellReading {
     #[cfg(test)]
     count_read();
     let mut reader = walk::ShellReader::new(facts);
@@ -169,7 +169,7 @@ pub fn read_at(text: &str, facts: &ShellFacts<'_>) -> ShellReading {
 }
 
 /// Reads a program with its arguments that no shell has to split.
-pub fn read_argv<'w>(
+pub(crate) fn read_argv<'w>(
     words: impl IntoIterator<Item = &'w str>,
     facts: &ShellFacts<'_>,
 ) -> ShellReading {
@@ -253,7 +253,7 @@ impl Simple {
 
 impl Word {
     /// A word the shell leaves as it is.
-    pub fn literal(text: &str) -> Self {
+    pub(crate) fn literal(text: &str) -> Self {
         Self { text: text.to_owned(), glob: false, several: false }
     }
 

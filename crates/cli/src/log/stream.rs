@@ -8,7 +8,7 @@ use std::sync::Arc;
 use banister_events::aaep::voice::Voice;
 use banister_events::aep::mapping::Agents;
 use banister_events::event::Protocol;
-use banister_events::{Writer, WrittenEvent};
+use banister_events::{Writer, Written};
 use banister_gateway::project::Projection;
 use banister_journal::{Archive, Kind};
 
@@ -57,7 +57,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn print(events: Vec<WrittenEvent>, out: &mut dyn Write) -> anyhow::Result<()> {
+fn print(events: Vec<Written>, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     for event in events {
         event.write_json(&mut lines);

@@ -20,8 +20,8 @@
 //! | `output` | the agent's answer, in pieces that can be heard |
 //! | `progress` | everything that is told in a sentence |
 //! | `words` | sentences at three lengths |
-//! | `carry` | what AAEP has no field for |
-//! | `fit` | AAEP's shapes and limits |
+//! | `extension` | what AAEP has no field for |
+//! | `clamp` | AAEP's shapes and limits |
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,26 +32,27 @@ use serde_json::{Value, json};
 use super::event::Boundary;
 use super::voice::Voice;
 use crate::activity::{Activity, Context, Ending, Origin, Role, What};
-use crate::id::EventRef;
+use crate::id::{self, Decimal, EventRef};
 use crate::locale::Locale;
 use crate::translate::{Note, NoteKind, Notes};
+use crate::written::{Field, Fields, Written};
 
 mod act;
 mod ask;
-mod carry;
-mod fit;
+mod clamp;
+mod extension;
 mod lifecycle;
 mod output;
+mod parts;
 mod progress;
 mod turn;
 mod words;
-mod written;
 
-use carry::Facts;
+use extension::Facts;
+use parts::Begin;
+pub(crate) use parts::Parts;
 use turn::{Ids, REMEMBERED, Turn};
 use words::{Spoken, Words};
-pub use written::Written;
-use written::{Begin, Fields, Parts};
 
 /// The context that declares `extensions.banister`.
 pub const EXTENSION_CONTEXT: &str = "urn:banister:aaep-extension:v1";
@@ -87,6 +88,15 @@ pub struct Writer {
 struct At<'a> {
     origin: &'a Origin,
     context: &'a Arc<Context>,
+}
+
+impl At<'_> {
+    /// An id: derived from the place in the record, the number of the event there, and what else tells it apart.
+    fn derive(self, prefix: &str, n: u32, more: &[&str]) -> String {
+        let (seq, n) = (Decimal::of(self.origin.seq), Decimal::of(n.into()));
+        let place = ["aaep", &*self.origin.session, seq.as_str(), n.as_str()];
+        id::derive_all(prefix, place.iter().chain(more).copied())
+    }
 }
 
 /// One event on its way out.
@@ -291,34 +301,30 @@ impl Writer {
         self.announced.insert(ask.to_owned())
     }
 
-    /// What ids are derived from: the place in the record, and the number of the event there.
-    fn place<'a>(&self, at: At<'a>) -> (&'a str, String, String) {
-        (&at.origin.session, at.origin.seq.to_string(), self.n.to_string())
-    }
-
     fn push(&mut self, at: At<'_>, event: Event, out: &mut Vec<Written>) {
         let Event { kind, urgency, fields, words, mut facts } = event;
         self.carry_context(at, &mut facts);
         let Some(begin) = self.begin_of(at) else { return };
         let Some(turn) = self.turn.as_mut() else { return };
         let Origin { session, seq, time } = at.origin;
-        let id = EventRef::new(session, *seq, *time, self.n);
+        let id = EventRef::new(session, *seq, *time, self.n).to_string();
         self.n += 1;
         // Time in a session never runs backwards, whatever the clock did.
         turn.last = turn.last.max(at.origin.time);
         let sequence = turn.sequence;
         turn.sequence += 1;
-        let (event, shortened) = Written::new(Parts {
+        let parts = Parts {
             begin,
             kind,
-            id: id.to_string(),
+            id,
             sequence,
             time: turn.last,
             urgency,
             fields,
             words: words.map(Words::fitting),
-            extensions: facts.finish(),
-        });
+            own: facts.finish(),
+        };
+        let (event, shortened) = parts.finish();
         if shortened {
             self.note(NoteKind::Shortened, kind);
         }
@@ -329,7 +335,7 @@ impl Writer {
     fn begin_of(&mut self, at: At<'_>) -> Option<Arc<Begin>> {
         let session = &self.turn.as_ref()?.session_id;
         if let Some((context, begin)) = &mut self.begin
-            && (Arc::ptr_eq(context, at.context) || fit::same_producer(context, at.context))
+            && (Arc::ptr_eq(context, at.context) || clamp::same_producer(context, at.context))
             && begin.is_of(session)
         {
             context.clone_from(at.context);
@@ -337,7 +343,7 @@ impl Writer {
         }
         let locale = self.locale();
         let hints = json!({ "primary_language": locale.tag, "text_direction": locale.direction });
-        let (producer, verbosity) = (fit::producer(at.context), self.voice.verbosity.name());
+        let (producer, verbosity) = (clamp::producer(at.context), self.voice.verbosity.name());
         let begin = Arc::new(Begin::new(session, producer, verbosity, hints));
         self.begin = Some((Arc::clone(at.context), Arc::clone(&begin)));
         Some(begin)

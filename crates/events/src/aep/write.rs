@@ -15,16 +15,18 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::activity::{Activity, Context, Origin, What};
 use crate::translate::{Note, NoteKind, Notes};
+use crate::written::Written;
 
 mod action;
 mod ask;
 mod draft;
 mod emit;
 pub(super) mod memory;
+mod parts;
 mod talk;
 mod turn;
 
@@ -33,6 +35,7 @@ use action::{End, Refusal, Request};
 use ask::Asked;
 use draft::{Draft, told};
 use memory::{Closed, Newest};
+pub(crate) use parts::Parts;
 use talk::{Piece, Speech, Voice};
 use turn::TurnEnd;
 
@@ -58,9 +61,9 @@ pub struct Writer {
     seq: u64,
     n: u32,
     /// Where the newest activity stood.
-    last: Option<Place>,
+    last: Option<Standpoint>,
     #[serde(skip)]
-    envelope: Option<emit::Envelope>,
+    envelope: Option<Arc<parts::Envelope>>,
     #[serde(skip)]
     notes: Notes,
 }
@@ -73,8 +76,15 @@ struct Mode {
 }
 
 /// Where an activity stands, and in which surroundings.
+#[derive(Debug, Clone, Copy)]
+struct Scene<'a> {
+    origin: &'a Origin,
+    context: &'a Arc<Context>,
+}
+
+/// The same, kept for when the stream is cut.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Place {
+struct Standpoint {
     origin: Origin,
     context: Arc<Context>,
 }
@@ -109,108 +119,132 @@ impl Writer {
     /// The stream is cut here: ends the turn and what is being said. It can go on afterwards.
     pub fn close(&mut self) -> Vec<Value> {
         let mut out = Vec::new();
-        let Some(place) = self.last.clone() else { return out };
-        self.finish_all(&place, &mut out);
+        self.close_to(&mut out);
+        out.into_iter().map(Written::into_value).collect()
+    }
+
+    /// [`Writer::close`], for those who do not look into the events.
+    pub fn close_to(&mut self, out: &mut Vec<Written>) {
+        let Some(Standpoint { origin, context }) = self.last.clone() else { return };
+        let scene = Scene { origin: &origin, context: &context };
+        self.finish_all(scene, out);
         if std::mem::take(&mut self.turn_open) {
             self.notes.add(NoteKind::Closed, "turn");
             let draft = Draft::new("agent.stop").lifecycle("reason", Some("truncated"));
-            self.emit(&place, draft, &mut out);
+            self.emit(scene, draft, out);
         }
-        out
     }
 
     /// The events of one activity.
     pub fn write(&mut self, activity: &Activity) -> Vec<Value> {
+        let mut out = Vec::new();
+        self.write_to(activity, &mut out);
+        out.into_iter().map(Written::into_value).collect()
+    }
+
+    /// [`Writer::write`], for those who do not look into the events.
+    pub fn write_to(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         let Activity { origin, context, what } = activity;
-        let place = Place { origin: origin.clone(), context: Arc::clone(context) };
         if origin.seq != self.seq {
             self.seq = origin.seq;
             self.n = 0;
         }
-        self.last = Some(place.clone());
-        let mut out = Vec::new();
-        self.told(&place, what, &mut out);
-        out
+        match &mut self.last {
+            // Tokens come by the thousand: nothing is cloned while nothing changes.
+            Some(last)
+                if Arc::ptr_eq(&last.context, context)
+                    && Arc::ptr_eq(&last.origin.session, &origin.session) =>
+            {
+                (last.origin.seq, last.origin.time) = (origin.seq, origin.time);
+            }
+            last => {
+                let (origin, context) = (origin.clone(), Arc::clone(context));
+                *last = Some(Standpoint { origin, context });
+            }
+        }
+        self.told(Scene { origin, context }, what, out);
     }
 
-    fn told(&mut self, place: &Place, what: &What, out: &mut Vec<Value>) {
+    fn told(&mut self, scene: Scene<'_>, what: &What, out: &mut Vec<Written>) {
         match what {
             What::SessionStarted { source } => {
                 let draft = Draft::new("session.start").lifecycle("source", source.as_deref());
-                self.emit(place, draft, out);
+                self.emit(scene, draft, out);
             }
             What::SessionEnded { reason } => {
-                self.finish_all(place, out);
+                self.finish_all(scene, out);
                 self.turn_open = false;
                 self.forget_questions();
                 if !self.ended {
                     let draft = Draft::new("session.end").lifecycle("reason", reason.as_deref());
-                    self.emit(place, draft, out);
+                    self.emit(scene, draft, out);
                 }
             }
             What::TurnStarted { request, summary } => {
                 self.turn_open = true;
                 let draft = match request {
-                    Some(request) => Draft::new("prompt.submitted").content("prompt", request),
+                    Some(request) => {
+                        Draft::new("prompt.submitted").content("prompt", request.as_str())
+                    }
                     None => Draft::new("agent.start"),
                 };
-                self.emit(place, draft.carry("summary", json!(summary)), out);
+                self.emit(scene, draft.carry("summary", summary.as_deref()), out);
             }
             What::TurnEnded { ending, summary, result, usage } => {
                 let (summary, result) = (summary.as_deref(), result.as_ref());
-                self.turn_ended(place, TurnEnd { ending, summary, result, usage }, out);
+                self.turn_ended(scene, TurnEnd { ending, summary, result, usage }, out);
             }
             What::Said { message, role, text, last } => {
                 let voice = Voice::Said(*role);
-                self.say(place, Piece { message, voice, text, last: *last }, out);
+                self.say(scene, Piece { message, voice, text, last: *last }, out);
             }
             What::Thought { message, text, last } => {
                 let voice = Voice::Thought;
-                self.say(place, Piece { message, voice, text, last: *last }, out);
+                self.say(scene, Piece { message, voice, text, last: *last }, out);
             }
             What::Planned { text } => {
-                self.emit(place, Draft::new("model.plan").content("plan", text), out);
+                self.emit(scene, Draft::new("model.plan").content("plan", text.as_str()), out);
             }
             // The request follows with all of it.
             What::ActionDrafted { .. } => {}
             What::ActionRequested { action, gate } => {
-                self.requested(place, action, gate.as_ref(), out);
+                self.requested(scene, action, gate.as_ref(), out);
             }
             What::ActionEnded { id, tool, status, output, error, duration_ms } => {
                 let (output, error) = (output.as_ref(), error.as_deref());
                 let end = End { id, tool, status: *status, output, error, ms: *duration_ms };
-                self.ended(place, &end, out);
+                self.ended(scene, &end, out);
             }
             What::ActionDenied { action, by, reason } => {
                 let why = Refusal { by, reason: reason.as_deref(), rule: None };
-                self.refused(place, action, why, out);
+                self.refused(scene, action, why, out);
             }
-            What::AskOpened { ask } => self.ask_opened(place, ask, out),
+            What::AskOpened { ask } => self.ask_opened(scene, ask, out),
             What::AskClosed { .. } => {
                 if let Some(closing) = ask::closing(what) {
-                    self.ask_closed(place, closing, out);
+                    self.ask_closed(scene, closing, out);
                 }
             }
-            What::SubagentStarted { .. } => self.subagent_started(place, what, out),
-            What::SubagentEnded { .. } => self.subagent_ended(place, what, out),
+            What::SubagentStarted { .. } => self.subagent_started(scene, what, out),
+            What::SubagentEnded { .. } => self.subagent_ended(scene, what, out),
             What::Compacted { trigger } => {
                 let draft = Draft::new("context.compacted");
-                self.emit(place, draft.lifecycle("trigger", trigger.as_deref()), out);
+                self.emit(scene, draft.lifecycle("trigger", trigger.as_deref()), out);
             }
             What::WorkspaceChanged { paths, reason } => {
-                self.workspace_changed(place, (paths, reason.as_deref()), out);
+                self.workspace_changed(scene, (paths, reason.as_deref()), out);
             }
-            What::Notified { text } => self.notice(place, text, None, out),
-            What::HandedOff { reason, .. } => self.notice(place, reason, Some(what), out),
+            What::Notified { text } => self.notice(scene, text, None, out),
+            What::HandedOff { reason, .. } => self.notice(scene, reason, Some(what), out),
             What::Progressed { description: Some(text), .. } if !text.is_empty() => {
-                self.notice(place, text, Some(what), out);
+                self.notice(scene, text, Some(what), out);
             }
             What::Erred { message, code } => {
                 let draft = Draft::new("agent.error")
                     .lifecycle("reason", code.as_deref())
-                    .content("notification", message)
-                    .carry("erred", json!(true));
-                self.emit(place, draft, out);
+                    .content("notification", message.as_str())
+                    .carry("erred", Some(true));
+                self.emit(scene, draft, out);
             }
             What::StateChanged { .. }
             | What::Progressed { .. }
@@ -221,20 +255,20 @@ impl Writer {
             | What::MessagesSet { .. }
             | What::CardShown { .. }
             | What::CardPatched { .. }
-            | What::Used { .. } => self.unworded(place, what, out),
-            What::Raw { .. } => self.raw(place, what, out),
+            | What::Used { .. } => self.unworded(scene, what, out),
+            What::Raw { .. } => self.raw(scene, what, out),
         }
     }
 
     /// Tells a person something. `was` is what it is a part of, and more than the text.
-    fn notice(&mut self, place: &Place, text: &str, was: Option<&What>, out: &mut Vec<Value>) {
+    fn notice(&mut self, scene: Scene<'_>, text: &str, was: Option<&What>, out: &mut Vec<Written>) {
         let mut draft = Draft::new("notification.sent").content("notification", text);
         if let Some(was) = was {
             let (name, mut fields) = told(was);
-            fields.insert("what".into(), json!(name));
-            draft = draft.carry("was", Value::Object(fields));
+            fields.insert("what".into(), name.into());
+            draft = draft.carry("was", Some(fields));
         }
-        self.emit(place, draft, out);
+        self.emit(scene, draft, out);
     }
 }
 

@@ -1,4 +1,4 @@
-use serde_json::Map;
+use serde_json::{Map, json};
 
 use super::*;
 use crate::activity::{

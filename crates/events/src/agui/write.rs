@@ -13,13 +13,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::event::{PROTOCOL_VERSION, Type};
 use crate::activity::{Activity, Context, Ending, Origin, Usage, What};
 use crate::event::Protocol;
+use crate::id::{self, Decimal};
 use crate::translate::{Note, NoteKind, Notes};
-use crate::{id, limits, text};
+use crate::written::{Field, Fields, Written, most_value};
+use crate::{limits, text};
 
 mod asks;
 mod calls;
@@ -35,8 +37,9 @@ pub use history::History;
 
 use asks::Waiting;
 use calls::Calls;
-use event::{fields_of, fits, kind_of, pieces, remember, tagged};
-use items::Items;
+pub(crate) use event::Parts;
+use event::{fields_of, fits_whole, kind_of, pieces, remember};
+use items::{Items, TextPiece};
 use names::Names;
 use shared::Shared;
 
@@ -165,6 +168,10 @@ impl Writer {
 
     /// Begins the run and restates what happened before it.
     pub fn begin(&mut self, history: &History) -> Vec<Value> {
+        values(self.begun(history))
+    }
+
+    fn begun(&mut self, history: &History) -> Vec<Written> {
         if self.mode != Mode::One || self.phase != Phase::Idle {
             return Vec::new();
         }
@@ -177,18 +184,20 @@ impl Writer {
             notes: Notes::default(),
             ..history.writer().clone()
         };
-        let mut out = vec![self.started()];
+        let mut out = vec![self.started().into()];
         self.items.begin();
         self.calls.begin();
         let messages = history.messages();
         self.restated(&messages);
         if !messages.is_empty() {
-            out.push(json!({ "type": "MESSAGES_SNAPSHOT", "messages": messages }));
+            let messages = Value::Array(messages);
+            out.push(Parts::new(Type::MessagesSnapshot, [("messages", messages.into())]).into());
         }
         if history.state().as_object().is_none_or(|state| !state.is_empty()) {
-            let event = json!({ "type": "STATE_SNAPSHOT", "snapshot": history.state() });
+            let state = history.state().clone();
+            let event = Parts::new(Type::StateSnapshot, [("snapshot", state.into())]);
             let before = out.len();
-            self.push(Type::StateSnapshot, event, Map::new(), &mut out);
+            self.push(event, &mut out);
             if out.len() > before {
                 self.shared.told_state(history.state());
             }
@@ -202,8 +211,14 @@ impl Writer {
     /// The events of one activity.
     pub fn write(&mut self, activity: &Activity) -> Vec<Value> {
         let mut out = Vec::new();
+        self.write_to(activity, &mut out);
+        values(out)
+    }
+
+    /// [`Writer::write`], for those who do not look into the events.
+    pub fn write_to(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         if self.mode == Mode::One && self.phase != Phase::Running {
-            return out;
+            return;
         }
         if let What::Raw { protocol: Protocol::Agui, kind, event, .. } = &activity.what
             && is_detail(kind)
@@ -213,21 +228,36 @@ impl Writer {
             } else {
                 self.detail = Some(event.clone());
             }
-            return out;
+            return;
         }
-        self.seen = Some((activity.origin.clone(), Arc::clone(&activity.context)));
+        self.remember(activity);
         let of_result = self.set_aside(activity);
-        if self.phase == Phase::Running || self.enter(activity, &mut out) {
-            self.happened(activity, &mut out);
+        let before = out.len();
+        if self.phase == Phase::Running || self.enter(activity, out) {
+            self.happened(activity, out);
         }
         self.detail = of_result;
-        self.stamp(&mut out);
-        out
+        self.stamp(out.get_mut(before..).unwrap_or_default());
+    }
+
+    /// Remembers where the stream stands. Tokens come by the thousand: nothing is cloned while nothing changes.
+    fn remember(&mut self, activity: &Activity) {
+        let Activity { origin, context, .. } = activity;
+        match &mut self.seen {
+            Some((place, known))
+                if Arc::ptr_eq(known, context) && Arc::ptr_eq(&place.session, &origin.session) =>
+            {
+                (place.seq, place.time) = (origin.seq, origin.time);
+            }
+            seen => *seen = Some((origin.clone(), Arc::clone(context))),
+        }
     }
 
     /// Ends the run in good order, where the turn did not.
     pub fn finish(&mut self, ending: Option<&Ending>, out: &mut Vec<Value>) {
-        self.end(ending, None, None, out);
+        let mut events = Vec::new();
+        self.end(ending, None, None, &mut events);
+        out.extend(values(events));
     }
 
     /// Ends the run over what it waits for, if it waits and nothing else is open.
@@ -237,12 +267,19 @@ impl Writer {
             self.end(Some(&Ending::Suspended { asks: Vec::new() }), None, None, &mut out);
             self.stamp(&mut out);
         }
-        out
+        values(out)
     }
 
     /// The stream is cut here: what is open is closed. It can go on.
     pub fn close(&mut self) -> Vec<Value> {
         let mut out = Vec::new();
+        self.close_to(&mut out);
+        values(out)
+    }
+
+    /// [`Writer::close`], for those who do not look into the events.
+    pub fn close_to(&mut self, out: &mut Vec<Written>) {
+        let before = out.len();
         if self.mode == Mode::Recording
             && self.phase == Phase::Idle
             && self.waiting.is_partly_covered()
@@ -250,7 +287,7 @@ impl Writer {
         {
             // Answers that wait for others are told all the same.
             let what = What::SessionEnded { reason: None };
-            self.start(&Activity { origin, context, what }, &mut out);
+            self.start(&Activity { origin, context, what }, out);
         }
         let ending = if self.waiting.open.is_empty() {
             Ending::Failed {
@@ -261,9 +298,8 @@ impl Writer {
         } else {
             Ending::Suspended { asks: Vec::new() }
         };
-        self.end(Some(&ending), None, None, &mut out);
-        self.stamp(&mut out);
-        out
+        self.end(Some(&ending), None, None, out);
+        self.stamp(out.get_mut(before..).unwrap_or_default());
     }
 
     /// Whether something is open that a run cannot end over.
@@ -271,11 +307,15 @@ impl Writer {
         self.items.is_busy() || self.calls.is_busy()
     }
 
-    fn started(&self) -> Value {
-        json!({
-            "type": "RUN_STARTED", "threadId": self.thread(), "runId": self.run,
-            "protocolVersion": PROTOCOL_VERSION,
-        })
+    fn started(&self) -> Parts {
+        Parts::new(
+            Type::RunStarted,
+            [
+                ("threadId", self.thread().into()),
+                ("runId", self.run.as_str().into()),
+                ("protocolVersion", Field::Word(PROTOCOL_VERSION)),
+            ],
+        )
     }
 
     fn thread(&self) -> &str {
@@ -294,7 +334,7 @@ impl Writer {
     }
 
     /// Tells what waited for a run.
-    fn release(&mut self, out: &mut Vec<Value>) {
+    fn release(&mut self, out: &mut Vec<Written>) {
         self.held_bytes = 0;
         for activity in std::mem::take(&mut self.held) {
             match &activity.what {
@@ -305,7 +345,7 @@ impl Writer {
         }
     }
 
-    fn happened(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+    fn happened(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         match &activity.what {
             What::SessionStarted { .. }
             | What::StateChanged { .. }
@@ -329,14 +369,11 @@ impl Writer {
             What::StepStarted { name } => self.step_started(activity, name, out),
             What::StepEnded { name } => self.step_ended(activity, name, out),
             What::Said { message, role, text, last } => {
-                self.said(
-                    activity,
-                    items::Said { message, role: Some(*role), text, last: *last },
-                    out,
-                );
+                let piece = TextPiece { message, role: Some(*role), text, last: *last };
+                self.said(activity, piece, out);
             }
             What::Thought { message, text, last } => {
-                self.said(activity, items::Said { message, role: None, text, last: *last }, out);
+                self.said(activity, TextPiece { message, role: None, text, last: *last }, out);
             }
             What::ActionDrafted { id, tool, delta } => self.drafted(activity, id, tool, delta, out),
             What::ActionRequested { action, gate } => {
@@ -376,7 +413,7 @@ impl Writer {
     }
 
     /// The id for something of the source.
-    fn name(&mut self, activity: &Activity, kind: names::Kind, source: &str) -> String {
+    fn name(&mut self, activity: &Activity, kind: names::Kind, source: &str) -> Arc<str> {
         let derived = |n: u64| derived(activity, n, source);
         let author = match kind {
             // A card is whoever's shows it last.
@@ -391,50 +428,35 @@ impl Writer {
     }
 
     /// An id of our own.
-    fn mint(&mut self, activity: &Activity, kind: names::Kind, what: &str) -> String {
-        let id = self.names.mint(&|_| false, &|n| derived(activity, n, what));
+    fn mint(&mut self, activity: &Activity, kind: names::Kind, what: &str) -> Arc<str> {
+        let id: Arc<str> = self.names.mint(&|_| false, &|n| derived(activity, n, what)).into();
         self.names.bring(&id, kind);
         id
     }
 
     /// Adds an event with what only AG-UI has of it, unless no client would take it.
-    fn push(
-        &mut self,
-        kind: Type,
-        mut event: Value,
-        own: Map<String, Value>,
-        out: &mut Vec<Value>,
-    ) {
-        if let Some(fields) = event.as_object_mut() {
-            let mut metadata = self.metadata_for(fields);
-            if !own.is_empty() {
-                metadata.insert(KEY.into(), Value::Object(own));
-            }
-            if !metadata.is_empty() {
-                fields.insert("metadata".into(), Value::Object(metadata));
-            }
-        }
-        if fits(kind, &event) {
-            out.push(event);
+    fn push(&mut self, mut event: Parts, out: &mut Vec<Written>) {
+        event.metadata = self.metadata();
+        if event.fits() {
+            out.push(event.into());
         } else {
-            self.notes.add(NoteKind::Dropped, kind.name());
+            self.notes.add(NoteKind::Dropped, event.kind.name());
         }
     }
 
     /// The metadata that the source gave what an event is about, once.
-    fn metadata_for(&mut self, fields: &Map<String, Value>) -> Map<String, Value> {
-        let Some(Value::Object(detail)) = &mut self.detail else { return Map::new() };
-        let same = |name: &str| detail.get(name).is_some() && detail.contains_key("metadata");
-        if !(same("messageId") || same("toolCallId")) || fields.get("type").is_none() {
-            return Map::new();
+    fn metadata(&mut self) -> Option<Box<Map<String, Value>>> {
+        let Some(Value::Object(detail)) = &mut self.detail else { return None };
+        if !detail.contains_key("messageId") && !detail.contains_key("toolCallId") {
+            return None;
         }
-        match detail.shift_remove("metadata").map(|metadata| text::redact_json(&metadata)) {
+        match detail.shift_remove("metadata").map(text::redacted) {
             Some(Value::Object(mut metadata)) => {
                 metadata.shift_remove(KEY);
                 metadata.shift_remove("ag-ui");
-                metadata
+                (!metadata.is_empty()).then(|| Box::new(metadata))
             }
-            _ => Map::new(),
+            _ => None,
         }
     }
 
@@ -444,27 +466,45 @@ impl Writer {
     }
 
     /// What an activity says, for where facts travel along.
-    fn carried(&self, what: &What) -> Map<String, Value> {
-        let mut own = Map::new();
+    fn carried(&self, what: &What) -> Fields {
+        let mut own = Fields::default();
         if self.carry
             && let Ok(what) = serde_json::to_value(what)
         {
-            let what = text::redact_json(&what);
-            if what.to_string().len() <= CARRIED_BYTES {
-                own.insert("what".into(), what);
+            let what = text::redacted(what);
+            if is_small(&what) {
+                own.put("what", what);
             }
         }
         own
     }
 
-    fn stamp(&self, out: &mut [Value]) {
+    fn stamp(&self, out: &mut [Written]) {
         let Some((origin, _)) = self.seen.as_ref().filter(|_| self.mode == Mode::Recording) else {
             return;
         };
-        for event in out.iter_mut().filter_map(Value::as_object_mut) {
-            event.insert("timestamp".into(), origin.time.as_millisecond().into());
+        let time = origin.time.as_millisecond();
+        for event in out {
+            if let Some(parts) = event.agui_mut() {
+                parts.timestamp = Some(time);
+            } else {
+                event.change(|event| {
+                    if let Some(fields) = event.as_object_mut() {
+                        fields.insert("timestamp".into(), time.into());
+                    }
+                });
+            }
         }
     }
+}
+
+fn values(events: Vec<Written>) -> Vec<Value> {
+    events.into_iter().map(Written::into_value).collect()
+}
+
+/// Whether a value is small enough to travel along.
+fn is_small(value: &Value) -> bool {
+    most_value(value) <= CARRIED_BYTES || value.to_string().len() <= CARRIED_BYTES
 }
 
 /// How large the facts may be that travel along.
@@ -475,7 +515,8 @@ const PIECE_BYTES: usize = limits::MESSAGE_BYTES / 8;
 
 fn derived(activity: &Activity, n: u64, what: &str) -> String {
     let origin = &activity.origin;
-    id::derive("msg_", &[&origin.session, &origin.seq.to_string(), what, &n.to_string()])
+    let (seq, n) = (Decimal::of(origin.seq), Decimal::of(n));
+    id::derive("msg_", &[&origin.session, seq.as_str(), what, n.as_str()])
 }
 
 /// Whether an event of AG-UI's own tells more of the activity that comes next.

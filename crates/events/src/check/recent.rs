@@ -208,6 +208,9 @@ pub(crate) fn key(id: &str) -> Box<str> {
 /// A fingerprint of a message: equal messages have equal ones, in whatever order their keys stand and however they
 /// are laid out. It is no protection against somebody who looks for two messages with the same one.
 pub(crate) fn fingerprint(message: View<'_>) -> u64 {
+    if let Some(text) = message.plain() {
+        return bytes(3, text);
+    }
     if message.is_object() {
         let entries =
             message.entries().map(|(name, value)| mix(fingerprint(name), fingerprint(value)));

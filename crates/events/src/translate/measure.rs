@@ -10,13 +10,13 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::report::{name, short};
 use super::table::{Fate, Row, Table};
 use super::{Source, Translator};
 use crate::aaep::voice::Voice;
 use crate::check;
 use crate::event::Protocol;
 use crate::finding::Severity;
+use crate::written::{kind_of, short};
 
 /// One type of event, in a stream around it.
 #[derive(Debug, Clone, Deserialize)]
@@ -116,7 +116,7 @@ fn becomes(from: Protocol, to: Protocol, example: &Example, table: &Table) -> Ve
     });
     let mut kinds = Vec::new();
     for event in &events {
-        let kind = name(event).to_owned();
+        let kind = kind_of(event).to_owned();
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }

@@ -10,6 +10,7 @@ use super::table::{Fate, Row, Table};
 use super::{Note, NoteKind, Source};
 use crate::event::Protocol;
 use crate::json::View;
+use crate::written::short;
 
 /// How many different things of a kind are told apart; the rest is counted together.
 const KINDS: usize = 1_000;
@@ -28,7 +29,7 @@ pub struct Report {
     /// The protocol that was read, and whether facts travel along.
     read: Option<(Protocol, bool)>,
     /// The types that came, by name.
-    types: Vec<(&'static str, Fields)>,
+    types: Vec<(&'static str, LostFields)>,
     /// The place of the type that came last: it is likely to come again.
     recent: usize,
     unknown: BTreeMap<(String, String), u64>,
@@ -40,11 +41,13 @@ pub struct Report {
 
 /// The fields of one type.
 #[derive(Debug, Default)]
-struct Fields {
+struct LostFields {
     /// What stands at the top level, and the places in `lost` of what is lost in it.
     known: Vec<(&'static str, Vec<usize>)>,
     /// What is lost: its path, the steps of it below the top level, and how often it was there.
     lost: Vec<(&'static str, Vec<&'static str>, u64)>,
+    /// The places in `known` of the fields of the last message: the next has them in the same order.
+    order: Vec<usize>,
 }
 
 impl Report {
@@ -78,25 +81,15 @@ impl Report {
                     let Some((from, carries)) = self.read else { return };
                     let row = Table::builtin().entry(from, kind, self.to);
                     let Some((kind, row)) = row else { return };
-                    self.types.insert(at, (kind, Fields::of(row, carries)));
+                    self.types.insert(at, (kind, LostFields::of(row, carries)));
                     at
                 }
             };
         }
         let Some((_, fields)) = self.types.get_mut(self.recent) else { return };
-        for (name, value) in event.entries() {
-            let is_it = |known: &&(&str, Vec<usize>)| match name.plain() {
-                Some(name) => name == known.0.as_bytes(),
-                None => name.is(known.0),
-            };
-            if let Some((_, lost)) = fields.known.iter().find(is_it) {
-                for at in lost {
-                    if let Some((_, path, count)) = fields.lost.get_mut(*at)
-                        && present(value, path)
-                    {
-                        *count += 1;
-                    }
-                }
+        for (place, (name, value)) in event.entries().enumerate() {
+            if let Some(at) = fields.find(place, name) {
+                fields.count(at, value);
             } else if self.unknown.len() < KINDS {
                 let name = format!("/{}", name.as_str().unwrap_or_default());
                 *self.unknown.entry((kind.to_owned(), name)).or_default() += 1;
@@ -180,19 +173,6 @@ impl Report {
     }
 }
 
-/// The name in the table of a message that was written.
-pub(crate) fn name(event: &Value) -> &str {
-    short(event.get("type").and_then(Value::as_str).unwrap_or("response"))
-}
-
-/// A type's name in the table.
-pub(super) fn short(kind: &str) -> &str {
-    ["aaep:agent.", "https://aaep-protocol.org/types/agent."]
-        .into_iter()
-        .find_map(|prefix| kind.strip_prefix(prefix))
-        .unwrap_or(kind)
-}
-
 /// The name in the table of a message.
 pub(super) fn kind(event: View<'_>) -> Cow<'_, str> {
     match event.get("type").and_then(View::as_str) {
@@ -203,7 +183,39 @@ pub(super) fn kind(event: View<'_>) -> Cow<'_, str> {
     }
 }
 
-impl Fields {
+impl LostFields {
+    /// The place in `known` of a name that stands at this place of a message.
+    fn find(&mut self, place: usize, name: View<'_>) -> Option<usize> {
+        let plain = name.plain();
+        let is_it = |(known, _): &(&str, Vec<usize>)| match plain {
+            Some(name) => name == known.as_bytes(),
+            None => name.is(known),
+        };
+        if let Some(at) = self.order.get(place).copied()
+            && self.known.get(at).is_some_and(is_it)
+        {
+            return Some(at);
+        }
+        let at = self.known.iter().position(is_it)?;
+        if let Some(known) = self.order.get_mut(place) {
+            *known = at;
+        } else if self.order.len() == place {
+            self.order.push(at);
+        }
+        Some(at)
+    }
+
+    /// Counts what is lost of a field that is there.
+    fn count(&mut self, at: usize, value: View<'_>) {
+        for lost in self.known.get(at).into_iter().flat_map(|(_, lost)| lost) {
+            if let Some((_, path, count)) = self.lost.get_mut(*lost)
+                && present(value, path)
+            {
+                *count += 1;
+            }
+        }
+    }
+
     fn of(row: &'static Row, carries: bool) -> Self {
         let is_lost =
             |path: &String, fate: Fate| fate == Fate::Lost || !carries && row.rest.contains(path);
@@ -219,7 +231,7 @@ impl Fields {
             lost.map(|(at, _)| at).collect()
         };
         let known = names.into_iter().map(|name| (name, inside(name))).collect();
-        Self { known, lost }
+        Self { known, lost, order: Vec::new() }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use banister_events::activity::{Activity, OpenTurn, Turns};
 use banister_events::event::Protocol;
-use banister_events::{Message, Writer, WrittenEvent, aaep};
+use banister_events::{Message, Writer, Written, aaep};
 use banister_journal::Record;
 use serde_json::Value;
 
@@ -85,7 +85,7 @@ impl Channel {
             let began = self.turns.add(activity) && self.open_turn().is_some();
             let written = self.writer.as_mut().map(|writer| writer.write(activity));
             let written = written.into_iter().flatten();
-            let mut events: Vec<Value> = written.map(WrittenEvent::into_value).collect();
+            let mut events: Vec<Value> = written.map(Written::into_value).collect();
             if began {
                 // Events that end the turn before this one come first.
                 let first = events.iter().position(is_end).map_or(0, |end| end + 1);

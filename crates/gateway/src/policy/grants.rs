@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::files::RuleText;
 
 /// How long a grant counts.
-pub const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
+pub(crate) const LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// The most grants that count at once.
 const MOST: usize = 1_000;
 /// What stands in an explanation for what is not known before it runs.
@@ -22,38 +22,38 @@ const UNKNOWN: char = '…';
 
 /// A standing permission. The body of its record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Grant {
+pub(crate) struct Grant {
     /// Names it when it is taken back.
-    pub id: String,
+    pub(crate) id: String,
     /// The rule that asked.
-    pub rule: String,
+    pub(crate) rule: String,
     /// Others that would have asked about the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<String>,
+    pub(crate) also: Vec<String>,
     /// What it is good for.
-    pub covers: Covers,
+    pub(crate) covers: Covers,
     /// Where it counts.
-    pub scope: GrantScope,
+    pub(crate) scope: GrantScope,
     /// The agent, by its short name.
-    pub agent: String,
+    pub(crate) agent: String,
     /// What was worked on when it was given.
-    pub project: String,
+    pub(crate) project: String,
     /// The session it was given in.
-    pub session: String,
+    pub(crate) session: String,
     /// The ask it was given with.
-    pub ask: String,
+    pub(crate) ask: String,
     /// The id of the key it was given with.
-    pub by: String,
+    pub(crate) by: String,
     /// When it was given.
-    pub since: Timestamp,
+    pub(crate) since: Timestamp,
     /// When it ends.
-    pub until: Timestamp,
+    pub(crate) until: Timestamp,
 }
 
 /// What a grant is good for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Covers {
+pub(crate) enum Covers {
     /// A command, word for word, that stays in the project.
     Command(Vec<String>),
     /// A tool on a file.
@@ -85,7 +85,7 @@ impl std::fmt::Display for Covers {
 /// Where a grant counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum GrantScope {
+pub(crate) enum GrantScope {
     /// In the project it was given in.
     Project,
     /// In the session it was given in.
@@ -96,17 +96,17 @@ pub enum GrantScope {
 
 /// The body of the record that takes a grant back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Revoked {
+pub(crate) struct Revoked {
     /// The grant's id.
-    pub grant: String,
+    pub(crate) grant: String,
     /// The id of the key it was taken back with.
-    pub by: String,
+    pub(crate) by: String,
 }
 
 /// Why there is no grant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotGranted {
+pub(crate) enum NotGranted {
     /// It is no question about an action.
     #[error("only a yes to an action can be remembered")]
     NoAction,

@@ -77,80 +77,130 @@ impl<'a> Seen<'a> {
         self.texts.piece(Place::Field(name), &text, &piece);
     }
 
+    #[expect(clippy::too_many_lines, reason = "one line for each field of the protocol")]
     fn field(&mut self, text: &[u8], name: View<'a>, value: View<'a>) {
-        let origin = match text {
-            b"@context" => return self.context = Some(value),
-            b"aaep_version" => return self.version = Some(value),
-            b"type" => return self.kind = Some(value),
-            b"event_id" => return self.event_id = Some(value),
-            b"session_id" => return self.session_id = Some(value),
-            b"sequence_number" => {
-                self.big_float |= limits::is_big_float(value);
-                return self.sequence_number = Some(value);
-            }
-            b"timestamp" => return self.timestamp = Some(value),
-            b"producer" => return self.producer = Some(value),
-            b"urgency" => return self.urgency = Some(value),
-            b"localization_hints" => return self.localization = Some(value),
-            b"extensions" => {
-                self.big_float |= limits::holds_big_float(value);
-                return self.extensions = Some(value);
-            }
-            b"extra_context" | b"packaged_context" => {
-                return self.big_float |= limits::holds_big_float(value);
-            }
-            b"progress" => return self.progress(value),
-            b"language" => return self.language = Some(value),
-            b"status" => return self.status = Some(value),
-            b"from_state" => return self.from_state = Some(value),
-            b"to_state" => return self.to_state = Some(value),
-            b"tool" => return self.tool = Some(value),
-            b"tool_call_id" => return self.tool_call_id = Some(value),
-            b"reply_token" => return self.reply_token = Some(value),
-            b"output_id" => return self.output_id = Some(value),
-            b"coalesce_hint" => return self.hint = Some(value),
-            b"chunk" => return self.chunk = Some((name, value)),
-            b"position" => {
-                self.big_float |= limits::is_big_float(value);
-                return self.position = Some(value);
-            }
-            b"complete" => return self.complete = Some(value),
-            b"content_type" => return self.content_type = Some(value),
-            b"timeout_seconds" => return self.timeout = Some(value),
-            b"default_decision" => return self.default_decision = Some(value),
-            b"risk_level" => return self.risk = Some(value),
-            b"irreversible" => return self.irreversible = Some(value),
-            b"reversibility" => return self.reversibility = Some(value),
-            b"allowed_replies" => return self.allowed_replies = Some(value),
-            b"accepted_response_kinds" => return self.response_kinds = Some(value),
-            b"choices" => return self.choices(value),
-            b"kind" => return self.has_kind = true,
-            b"verbosity" | b"correlation_id" => return,
-            b"summary_normal" => {
-                self.normal = Some(value);
-                Origin::Written
-            }
-            b"summary_terse" => {
-                self.terse = Some(value);
-                Origin::Written
-            }
-            b"summary_detailed" => {
-                self.detailed = Some(value);
-                Origin::Written
-            }
-            b"error_message" => {
-                self.error_message = Some(value);
-                Origin::Quoted
-            }
-            b"request_text" | b"args_summary" | b"partial_result" | b"output_summary" => {
-                Origin::Quoted
-            }
-            b"description" | b"action" | b"consequence" | b"question" | b"context" | b"reason"
-            | b"remediation_hint" | b"default_response" => Origin::Written,
-            other => {
-                self.other(other, name, value);
-                return;
-            }
+        // The length of a name tells most of them apart.
+        let origin = match text.len() {
+            4 => match text {
+                b"type" => return self.kind = Some(value),
+                b"tool" => return self.tool = Some(value),
+                b"kind" => return self.has_kind = true,
+                _ => return self.other(text, name, value),
+            },
+            5 => match text {
+                b"chunk" => return self.chunk = Some((name, value)),
+                _ => return self.other(text, name, value),
+            },
+            6 => match text {
+                b"status" => return self.status = Some(value),
+                b"action" | b"reason" => Origin::Written,
+                _ => return self.other(text, name, value),
+            },
+            7 => match text {
+                b"urgency" => return self.urgency = Some(value),
+                b"choices" => return self.choices(value),
+                b"context" => Origin::Written,
+                _ => return self.other(text, name, value),
+            },
+            8 => match text {
+                b"@context" => return self.context = Some(value),
+                b"event_id" => return self.event_id = Some(value),
+                b"producer" => return self.producer = Some(value),
+                b"progress" => return self.progress(value),
+                b"language" => return self.language = Some(value),
+                b"to_state" => return self.to_state = Some(value),
+                b"position" => {
+                    self.big_float |= limits::is_big_float(value);
+                    return self.position = Some(value);
+                }
+                b"complete" => return self.complete = Some(value),
+                b"question" => Origin::Written,
+                _ => return self.other(text, name, value),
+            },
+            9 => match text {
+                b"timestamp" => return self.timestamp = Some(value),
+                b"output_id" => return self.output_id = Some(value),
+                b"verbosity" => return,
+                _ => return self.other(text, name, value),
+            },
+            10 => match text {
+                b"session_id" => return self.session_id = Some(value),
+                b"extensions" => {
+                    self.big_float |= limits::holds_big_float(value);
+                    return self.extensions = Some(value);
+                }
+                b"from_state" => return self.from_state = Some(value),
+                b"risk_level" => return self.risk = Some(value),
+                _ => return self.other(text, name, value),
+            },
+            11 => match text {
+                b"reply_token" => return self.reply_token = Some(value),
+                b"description" | b"consequence" => Origin::Written,
+                _ => return self.other(text, name, value),
+            },
+            12 => match text {
+                b"aaep_version" => return self.version = Some(value),
+                b"tool_call_id" => return self.tool_call_id = Some(value),
+                b"content_type" => return self.content_type = Some(value),
+                b"irreversible" => return self.irreversible = Some(value),
+                b"request_text" | b"args_summary" => Origin::Quoted,
+                _ => return self.other(text, name, value),
+            },
+            13 => match text {
+                b"extra_context" => {
+                    return self.big_float |= limits::holds_big_float(value);
+                }
+                b"coalesce_hint" => return self.hint = Some(value),
+                b"reversibility" => return self.reversibility = Some(value),
+                b"summary_terse" => {
+                    self.terse = Some(value);
+                    Origin::Written
+                }
+                b"error_message" => {
+                    self.error_message = Some(value);
+                    Origin::Quoted
+                }
+                _ => return self.other(text, name, value),
+            },
+            14 => match text {
+                b"correlation_id" => return,
+                b"summary_normal" => {
+                    self.normal = Some(value);
+                    Origin::Written
+                }
+                b"partial_result" | b"output_summary" => Origin::Quoted,
+                _ => return self.other(text, name, value),
+            },
+            15 => match text {
+                b"sequence_number" => {
+                    self.big_float |= limits::is_big_float(value);
+                    return self.sequence_number = Some(value);
+                }
+                b"timeout_seconds" => return self.timeout = Some(value),
+                b"allowed_replies" => return self.allowed_replies = Some(value),
+                _ => return self.other(text, name, value),
+            },
+            16 => match text {
+                b"packaged_context" => {
+                    return self.big_float |= limits::holds_big_float(value);
+                }
+                b"default_decision" => return self.default_decision = Some(value),
+                b"summary_detailed" => {
+                    self.detailed = Some(value);
+                    Origin::Written
+                }
+                b"remediation_hint" | b"default_response" => Origin::Written,
+                _ => return self.other(text, name, value),
+            },
+            18 => match text {
+                b"localization_hints" => return self.localization = Some(value),
+                _ => return self.other(text, name, value),
+            },
+            23 => match text {
+                b"accepted_response_kinds" => return self.response_kinds = Some(value),
+                _ => return self.other(text, name, value),
+            },
+            _ => return self.other(text, name, value),
         };
         if let Some(text) = value.as_str() {
             self.texts.see(Place::Field(name), &text, origin);

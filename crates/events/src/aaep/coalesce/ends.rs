@@ -45,15 +45,17 @@ pub(super) fn is_stop(character: char) -> bool {
     matches!(character, '.' | '\u{2024}' | '\u{fe52}' | '\u{ff0e}')
 }
 
-/// Whether a character is a space or so common a letter or sign that it certainly ends no sentence and no line: told
-/// without a look into Unicode's tables.
+/// Whether a character is a space or so common a letter, accent or sign that it certainly ends no sentence and no line:
+/// told without a look into Unicode's tables.
 pub(super) fn is_plain(character: char) -> bool {
     match character {
         '.' | '!' | '?' => false,
         ' '..='~'
         | '\u{c0}'..='\u{24f}'
+        | '\u{300}'..='\u{36f}'
         | '\u{391}'..='\u{481}'
         | '\u{620}'..='\u{64a}'
+        | '\u{1e00}'..='\u{1eff}'
         | '\u{2010}'..='\u{201f}'
         | '\u{3001}'
         | '\u{3041}'..='\u{3096}'
@@ -90,15 +92,29 @@ pub(super) fn sentence(text: &str, terminator: usize, place: usize, next: char) 
     if text.get(terminator..).is_some_and(|end| end.starts_with('.')) && is_abbreviated(before) {
         return false;
     }
-    // Where a capital follows a mark and a space, the rules leave no doubt, whatever was before.
-    let end = text.get(terminator..).unwrap_or_default();
-    if place == text.len() && matches!(end, ". " | "! " | "? ") && next.is_ascii_uppercase() {
+    if place == text.len() && is_sure(text.get(terminator..).unwrap_or_default(), next) {
         return true;
     }
     let begin = before.char_indices().rev().nth(CONTEXT_CHARS).map_or(0, |(at, _)| at);
     let mut around = text.get(begin..).unwrap_or_default().to_owned();
     around.push(next);
     SENTENCES.segment_str(&around).any(|end| end + begin == place)
+}
+
+/// Whether the rules leave no doubt that a sentence ends with this mark and the spaces behind it, whatever was before: a
+/// letter follows, and after a full stop a capital.
+fn is_sure(end: &str, next: char) -> bool {
+    let mut rest = end.chars();
+    let mark = rest.next();
+    let spaces = rest.as_str();
+    let is_letter = is_plain(next) && next.is_alphabetic() && !joins(next);
+    is_letter
+        && spaces.bytes().all(|byte| byte == b' ')
+        && match mark {
+            Some('.') => !spaces.is_empty() && next.is_uppercase(),
+            Some('!' | '?' | '。' | '！' | '？') => true,
+            _ => false,
+        }
 }
 
 /// Whether a full stop behind this text belongs to an initial or to a number that counts items.
@@ -178,6 +194,11 @@ pub(super) fn apart(text: &str, next: char) -> bool {
     }
     if joins(next) {
         return false;
+    }
+    // Nothing joins two common letters, or a letter and the mark before it.
+    let is_common = |last: char| is_plain(last) || matches!(last, ' '..='~' | '。' | '！' | '？');
+    if is_plain(next) && text.ends_with(is_common) {
+        return true;
     }
     let begin = text.char_indices().rev().nth(CONTEXT_CHARS).map_or(0, |(at, _)| at);
     let mut around = text.get(begin..).unwrap_or_default().to_owned();

@@ -1,12 +1,12 @@
 //! What the agent does with its tools.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::fit::tool_name;
+use super::clamp::tool_name;
 use super::lifecycle::{LONGEST_MS, error_text};
 use super::turn::{Call, state};
 use super::words::{Words, seconds, title};
-use super::{At, Event, Facts, Fields, Writer, Written};
+use super::{At, Event, Facts, Field, Fields, Writer, Written};
 use crate::activity::{Action, Decision, Gate, Status};
 use crate::limits::AAEP_TEXT_CHARS;
 use crate::text;
@@ -96,8 +96,8 @@ impl Writer {
         let call = self.call(at, action);
         let subject = action.subject();
         let mut fields = Fields::of([
-            ("tool", json!(call.tool)),
-            ("args_summary", json!(text::for_people(&subject, AAEP_TEXT_CHARS))),
+            ("tool", call.tool.as_str().into()),
+            ("args_summary", text::for_people(&subject, AAEP_TEXT_CHARS).into()),
         ]);
         let mut facts = self.carry(|facts| {
             facts.action(action);
@@ -120,18 +120,18 @@ impl Writer {
                 facts.must("refused", true);
             }
             if let Some(gate) = gate {
-                facts.must("risk", gate.risk.name());
+                facts.must("risk", Field::Word(gate.risk.name()));
                 if let Some(irreversible) = gate.irreversible {
                     facts.must("irreversible", irreversible);
                 }
             }
         } else if let Some(gate) = gate {
-            fields.put("risk_level", json!(gate.risk));
+            fields.word("risk_level", gate.risk.name());
             if let Some(irreversible) = gate.irreversible {
                 fields.put("irreversible", irreversible);
             }
         }
-        fields.put("tool_call_id", json!(call.id));
+        fields.put("tool_call_id", call.id.as_str());
         let bare = subject.trim().is_empty();
         let key = match consent {
             Consent::Refused => "aaep.ran_although_refused",
@@ -155,14 +155,14 @@ impl Writer {
 
     /// The call's own id if it is new and has AAEP's shape, else one derived from its place.
     fn call(&mut self, at: At<'_>, action: &Action) -> Call {
-        let (session, seq, n) = self.place(at);
-        let parts = ["aaep", session, &seq, &n, &action.id];
+        let n = self.n;
+        let derived = || at.derive("call_", n, &[&action.id]);
         let id = match &mut self.turn {
-            Some(turn) => turn.call_ids.take("call_", &action.id, &parts),
-            None => crate::id::derive("call_", &parts),
+            Some(turn) => turn.call_ids.take("call_", &action.id, derived),
+            None => derived(),
         };
         // That an id is written in AAEP's shape is no news; that it was used before is.
-        if id != action.id && crate::id::conform("call_", &action.id) == action.id {
+        if id != action.id && crate::id::conforms("call_", &action.id) {
             self.notes.add(NoteKind::Renamed, action.id.as_str());
         }
         Call { tool: tool_name(&action.tool), title: title(action), id }
@@ -213,17 +213,17 @@ impl Writer {
         };
         let words = end.words.cloned().unwrap_or_else(|| self.words(key, &[("tool", &call.title)]));
         let mut fields = Fields::of([
-            ("tool", json!(call.tool)),
-            ("status", json!(status)),
-            ("tool_call_id", json!(call.id)),
+            ("tool", call.tool.as_str().into()),
+            ("status", Field::Word(status)),
+            ("tool_call_id", call.id.as_str().into()),
         ]);
         if let Some(ms) = end.ms {
-            fields.put("duration_ms", json!(ms.min(LONGEST_MS)));
+            fields.put("duration_ms", ms.min(LONGEST_MS));
         }
         let error = error_text(end.error).filter(|_| end.status != Status::Success);
         if end.status != Status::Success {
             let told = error.clone().unwrap_or_else(|| words.normal.clone());
-            fields.put("error_message", json!(told));
+            fields.put("error_message", told);
         }
         let took = end.ms.map(|ms| self.say("aaep.fact_took", &[("seconds", &seconds(ms))]));
         let said = error.filter(|_| end.words.is_none());
@@ -231,7 +231,7 @@ impl Writer {
         let facts = self.carry(|facts| {
             facts.value("output", end.output);
             if end.status == Status::Cancelled {
-                facts.must("status", "cancelled");
+                facts.must("status", Field::Word("cancelled"));
             }
             if end.status != Status::Success && end.error.is_none() {
                 facts.must("error", Value::Null);
@@ -261,7 +261,7 @@ impl Writer {
             .and(self.fact("aaep.fact_denied_by", "by", Some(by)));
         let facts = self.carry(|facts| {
             facts.action(action);
-            facts.data("denied", &json!({ "by": by, "reason": reason }));
+            facts.data("denied", &serde_json::json!({ "by": by, "reason": reason }));
         });
         self.refuse(at, action, words, facts, out);
     }

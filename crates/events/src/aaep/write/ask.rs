@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::act::{Consent, graver};
-use super::fit::{self, non_empty};
+use super::clamp::{self, non_empty};
 use super::turn::{Grant, REMEMBERED, Wait, state};
 use super::words::{Words, agent, title};
 use super::{At, Event, Facts, Fields, Writer, Written};
@@ -53,7 +53,7 @@ impl Writer {
                 let plan = self.about_text("aaep.confirm_plan", at, "plan", text);
                 let consequence = self.say("aaep.consequence_plan", &[("agent", &agent(at))]);
                 fields.put("action", non_empty(text::for_people(text, AAEP_TEXT_CHARS)));
-                fields.put("consequence", json!(consequence));
+                fields.put("consequence", consequence);
                 decision(ask, gate.as_ref(), &mut fields);
                 ("awaiting.confirmation", self.with_gate(plan, gate.as_ref()))
             }
@@ -72,8 +72,8 @@ impl Writer {
         if !ask.digest.is_empty() {
             facts.name("digest", Some(&ask.digest));
         }
-        fields.put("reply_token", json!(token));
-        fields.put("timeout_seconds", json!(seconds));
+        fields.put("reply_token", token);
+        fields.put("timeout_seconds", seconds.unsigned_abs());
         if let Some(turn) = &mut self.turn {
             let wait = Wait {
                 action: ask.action.clone(),
@@ -91,9 +91,9 @@ impl Writer {
 
     /// The ask's own token if it is new and has AAEP's shape, else one derived from it, else one from its place.
     fn token(&mut self, at: At<'_>, ask: &Ask) -> String {
-        let (session, seq, n) = self.place(at);
         let own = id::conform("rpl_", &ask.token);
-        let token = self.tokens.take("rpl_", &own, &["aaep", session, &seq, &n, &ask.id]);
+        let n = self.n;
+        let token = self.tokens.take("rpl_", &own, || at.derive("rpl_", n, &[&ask.id]));
         if token != own {
             self.notes.add(NoteKind::Renamed, ask.token.as_str());
         }
@@ -158,8 +158,8 @@ impl Writer {
             (Some(reason), None) => format!("{} {reason}", self.say(key, &[])),
             (None, _) => self.say(key, &[]),
         };
-        fields.put("action", json!(line));
-        fields.put("consequence", json!(consequence));
+        fields.put("action", line);
+        fields.put("consequence", consequence);
         decision(ask, gate, fields);
         self.with_gate(words, gate)
     }
@@ -188,7 +188,7 @@ impl Writer {
         let words = self.about_text("aaep.ask", at, "question", question);
         let question = non_empty(text::for_people(question, AAEP_TEXT_CHARS));
         let (kinds, choices) = ways_to_answer(kinds, choices);
-        fields.put("question", json!(question));
+        fields.put("question", question);
         fields.put("accepted_response_kinds", json!(kinds));
         let labels: Vec<&str> = choices.iter().map(|choice| choice.label.as_str()).collect();
         let labels = (!labels.is_empty()).then(|| labels.join(" · "));
@@ -201,10 +201,10 @@ impl Writer {
         };
         let (context, default) = (shown(context), shown(default));
         if let Some(context) = &context {
-            fields.put("context", json!(context));
+            fields.put("context", context.as_str());
         }
         if let Some(default) = &default {
-            fields.put("default_response", json!(default));
+            fields.put("default_response", default.as_str());
         }
         words
             .and(self.fact("aaep.fact_context", "text", context.as_deref()))
@@ -353,13 +353,13 @@ impl Wait {
 fn decision(ask: &Ask, gate: Option<&Gate>, fields: &mut Fields) {
     let grave = gate.is_some_and(Gate::is_grave);
     let default = if ask.defaults_to_accept && !grave { "accept" } else { "reject" };
-    fields.put("default_decision", json!(default));
+    fields.word("default_decision", default);
     if let Some(gate) = gate {
-        fields.put("risk_level", json!(gate.risk));
+        fields.word("risk_level", gate.risk.name());
         if let Some(irreversible) = gate.irreversible {
-            fields.put("irreversible", json!(irreversible));
+            fields.put("irreversible", irreversible);
             let word = if irreversible { "irreversible" } else { "reversible" };
-            fields.put("reversibility", json!(word));
+            fields.word("reversibility", word);
         }
     }
 }
@@ -385,7 +385,7 @@ fn ways_to_answer(kinds: &[ResponseKind], choices: &[Choice]) -> (Vec<&'static s
         }
         let label = text::for_people(label, 1_024);
         let label = if label.trim().is_empty() { text::for_people(value, 1_024) } else { label };
-        let label = text::shorten(&fit::whole(&label), 1_024).into_owned();
+        let label = text::shorten(&clamp::whole(&label), 1_024).into_owned();
         fitting.push(Choice { value: value.clone(), label });
     }
     if fitting.len() < 2 || !(any_text || choosing) {

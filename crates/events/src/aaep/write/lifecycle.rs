@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::act::End;
-use super::fit;
+use super::clamp;
 use super::turn::{Turn, state};
 use super::words::{Words, seconds};
 use super::{At, Event, Facts, Fields, Writer, Written};
@@ -43,9 +43,9 @@ impl Writer {
         summary: Option<&str>,
         out: &mut Vec<Written>,
     ) {
-        let (session, seq, n) = self.place(at);
         let own = at.context.turn.as_deref().unwrap_or_default();
-        let id = self.sessions.take("sess_", own, &["aaep", session, &seq, &n]);
+        let n = self.n;
+        let id = self.sessions.take("sess_", own, || at.derive("sess_", n, &[]));
         self.turn = Some(Turn::new(id, at.origin.time));
         self.carried = None;
         let request = request.map(|request| text::for_people(request, AAEP_TEXT_CHARS));
@@ -140,12 +140,12 @@ impl Writer {
         let (kind, urgency, fields, words) = match close.ending {
             Ending::Completed | Ending::Suspended { .. } => {
                 let mut fields = Fields::of([
-                    ("duration_ms", json!(took)),
-                    ("tool_invocations_count", json!(calls)),
+                    ("duration_ms", took.into()),
+                    ("tool_invocations_count", calls.into()),
                 ]);
                 if let Some(Value::String(result)) = close.result {
                     let result = text::for_people(result, AAEP_TEXT_CHARS);
-                    fields.put("output_summary", json!(result));
+                    fields.put("output_summary", result);
                 }
                 let words = self.about_agent("aaep.session_completed", at);
                 ("session.completed", "normal", fields, words)
@@ -195,7 +195,7 @@ impl Writer {
             return;
         }
         self.open(at, out);
-        let to = fit::whole(&to).into_owned();
+        let to = clamp::whole(&to).into_owned();
         let own = summary.is_some_and(|summary| !summary.trim().is_empty());
         let words = own.then(|| {
             let words = Arc::unwrap_or_clone(self.state_words(at, &to));
@@ -254,7 +254,7 @@ impl Writer {
             return;
         }
         let from = std::mem::replace(&mut turn.state, to.to_owned());
-        let fields = Fields::of([("from_state", json!(from)), ("to_state", json!(to))]);
+        let fields = Fields::of([("from_state", from.into()), ("to_state", to.into())]);
         let urgency = if to == state::DECIDING { "normal" } else { "background" };
         // Where little should be kept in mind, a change that says nothing of its own is not announced.
         let silent =
@@ -284,9 +284,9 @@ impl Writer {
 fn errored(code: Option<&str>, category: Option<&str>) -> Fields {
     let category = category.filter(|word| ErrorCategory::WORDS.contains(word));
     let category = category.unwrap_or("unknown");
-    let mut fields = Fields::of([("error_category", json!(category))]);
-    if let Some(code) = code.and_then(fit::error_code) {
-        fields.put("error_code", json!(code));
+    let mut fields = Fields::of([("error_category", category.into())]);
+    if let Some(code) = code.and_then(clamp::error_code) {
+        fields.put("error_code", code);
     }
     fields
 }
@@ -296,9 +296,9 @@ fn cancelled(by: &str, reason: Option<&str>) -> Fields {
         known @ ("user" | "producer" | "timeout") => known,
         _ => "system",
     };
-    let mut fields = Fields::of([("cancelled_by", json!(by))]);
-    if let Some(reason) = reason.and_then(fit::reason_word) {
-        fields.put("cancellation_reason", json!(reason));
+    let mut fields = Fields::of([("cancelled_by", by.into())]);
+    if let Some(reason) = reason.and_then(clamp::reason_word) {
+        fields.put("cancellation_reason", reason);
     }
     fields
 }

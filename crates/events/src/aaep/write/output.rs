@@ -3,11 +3,9 @@
 //! A piece that completes nothing is put aside and costs no more. Credentials are looked for in what is assembled, and
 //! nothing is shown while its end may still become one.
 
-use serde_json::json;
-
-use super::fit::{self, split};
+use super::clamp::{self, split};
 use super::turn::{Output, state};
-use super::{At, Event, Fields, Writer, Written};
+use super::{At, Event, Field, Fields, Writer, Written};
 use crate::aaep::coalesce::{Coalescer, Piece};
 use crate::aaep::event::Boundary;
 use crate::text::Redactor;
@@ -66,12 +64,11 @@ impl Writer {
             self.close_output(at, out);
         }
         self.go(at, state::WRITING_OUTPUT, None, out);
-        let (session, seq, n) = self.place(at);
+        let n = self.n;
         let boundaries = &self.voice.boundaries;
         let Some(turn) = &mut self.turn else { return };
         if turn.output.is_none() {
-            let parts = ["aaep", session, &seq, &n];
-            let id = turn.output_ids.take("out_", message, &parts);
+            let id = turn.output_ids.take("out_", message, || at.derive("out_", n, &[]));
             turn.output = Some(Output {
                 message: message.to_owned(),
                 origin: (self.voice.carry && id != message).then(|| message.to_owned()),
@@ -105,7 +102,7 @@ impl Writer {
             let last = index + 1 == count;
             if !piece.is_empty() || (complete && last) {
                 let hint = if last { hint } else { &Boundary::None };
-                self.chunk(at, &fit::whole(piece), hint, out);
+                self.chunk(at, &clamp::whole(piece), hint, out);
             }
         }
     }
@@ -116,11 +113,11 @@ impl Writer {
         };
         let complete = *hint == Boundary::Completion;
         let fields = Fields::of([
-            ("chunk", json!(piece)),
-            ("position", json!(output.position)),
-            ("complete", json!(complete)),
-            ("coalesce_hint", json!(hint.name())),
-            ("output_id", json!(output.id)),
+            ("chunk", piece.into()),
+            ("position", Field::Count(output.position as u64)),
+            ("complete", complete.into()),
+            ("coalesce_hint", hint.name().into()),
+            ("output_id", output.id.as_str().into()),
         ]);
         output.position += piece.chars().count();
         let origin = output.origin.take();
@@ -158,6 +155,6 @@ impl Output {
         }
         let held = piece.hint == Boundary::None || self.ready.len() > READY_BYTES;
         // An emoji that is still being joined is not broken off.
-        (held && !self.ready.is_empty() && !fit::is_broken(&self.ready)).then_some(Boundary::None)
+        (held && !self.ready.is_empty() && !clamp::is_broken(&self.ready)).then_some(Boundary::None)
     }
 }

@@ -1,9 +1,9 @@
 //! What is told in a sentence, as progress: AAEP has no other word for it.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
-use super::fit::{self, non_empty};
+use super::clamp::{self, non_empty};
 use super::lifecycle::LONGEST_MS;
 use super::words::{Words, agent};
 use super::{At, Event, Facts, Fields, Writer, Written};
@@ -48,7 +48,7 @@ impl Writer {
             progress.insert("total_steps".to_owned(), json!(total));
         }
         if let Some(words) = words {
-            let whole = fit::whole(&words);
+            let whole = clamp::whole(&words);
             progress
                 .insert("description".to_owned(), json!(text::shorten(&whole, AAEP_TERSE_CHARS)));
         }
@@ -60,9 +60,9 @@ impl Writer {
         if let (Some(percent), Some(turn)) = (percent, &mut self.turn) {
             turn.percent = Some((percent, turn.last.max(at.origin.time)));
         }
-        let mut fields = Fields::of([("progress", Value::Object(progress))]);
+        let mut fields = Fields::of([("progress", progress.into())]);
         if let Some(eta) = eta_ms {
-            fields.put("eta_ms", json!((*eta).min(LONGEST_MS)));
+            fields.put("eta_ms", (*eta).min(LONGEST_MS));
         }
         let words = self.about_text("aaep.progress", at, "progress", &told.join(" · "));
         let event = Event {
@@ -168,9 +168,10 @@ impl Writer {
         facts: Facts,
         out: &mut Vec<Written>,
     ) {
-        let whole = fit::whole(&words.normal);
-        let description = json!(text::shorten(&whole, AAEP_TERSE_CHARS));
-        let fields = Fields::of([("progress", json!({ "description": description }))]);
+        let whole = clamp::whole(&words.normal);
+        let description = text::shorten(&whole, AAEP_TERSE_CHARS);
+        let progress = Fields::of([("description", description.into())]);
+        let fields = Fields::of([("progress", progress.into())]);
         let event =
             Event { kind: "progress.updated", urgency, fields, words: Some(words.into()), facts };
         self.push(at, event, out);
@@ -194,11 +195,11 @@ impl Writer {
         ];
         let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
         let words = self.words("aaep.handoff", &values);
-        let mut fields = Fields::of([("reason", json!(reason)), ("target_kind", json!(known))]);
+        let mut fields = Fields::of([("reason", reason.into()), ("target_kind", known.into())]);
         if let Some(uri) =
             uri.filter(|uri| is_uri(uri) && text::redact(uri) == **uri && uri.len() < 2_048)
         {
-            fields.put("target_uri", json!(uri));
+            fields.put("target_uri", uri);
         }
         let facts = self.carry(|facts| {
             if target != Some(known) {

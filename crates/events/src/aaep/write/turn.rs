@@ -152,13 +152,18 @@ pub(super) struct Output {
 pub(super) struct Ids(BTreeSet<String>);
 
 impl Ids {
-    /// The foreign id if it has AAEP's shape and is new, else one derived from the parts.
-    pub(super) fn take(&mut self, prefix: &str, foreign: &str, parts: &[&str]) -> String {
+    /// The foreign id if it has AAEP's shape and is new, else the derived one.
+    pub(super) fn take(
+        &mut self,
+        prefix: &str,
+        foreign: &str,
+        derived: impl FnOnce() -> String,
+    ) -> String {
         let full = self.0.len() >= REMEMBERED;
-        if !full && id::conform(prefix, foreign) == foreign && self.0.insert(foreign.to_owned()) {
+        if !full && id::conforms(prefix, foreign) && self.0.insert(foreign.to_owned()) {
             return foreign.to_owned();
         }
-        let mut own = id::derive(prefix, parts);
+        let mut own = derived();
         while self.0.contains(&own) {
             own = id::derive(prefix, &[&own]);
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{At, Writer, fit};
+use super::{At, Writer, clamp};
 use crate::activity::{Action, Gate, Risk};
 use crate::limits::{AAEP_TERSE_CHARS, AAEP_TEXT_CHARS};
 use crate::locale::Locale;
@@ -45,7 +45,7 @@ impl Words {
     /// The same, within AAEP's limits.
     pub(super) fn fitting(self: Arc<Self>) -> Arc<Self> {
         let limits = [AAEP_TERSE_CHARS, AAEP_TEXT_CHARS, AAEP_TEXT_CHARS];
-        let fits = |((_, text), limit)| fit::is_whole(text) && text::shorten(text, limit) == text;
+        let fits = |((_, text), limit)| clamp::is_whole(text) && text::shorten(text, limit) == text;
         if self.texts().into_iter().zip(limits).all(fits) {
             return self;
         }
@@ -53,7 +53,7 @@ impl Words {
         let mut texts = [terse, normal, detailed];
         for (text, limit) in texts.iter_mut().zip(limits) {
             *text = text::shorten(text, limit).into_owned();
-            fit::begin_whole(text);
+            clamp::begin_whole(text);
         }
         let [terse, normal, detailed] = texts;
         Arc::new(Self { terse, normal, detailed })
@@ -98,13 +98,19 @@ impl Writer {
 
     /// One sentence of values that are fit to be said.
     pub(super) fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
-        fit::non_empty(self.locale().say(key, values))
+        clamp::non_empty(self.locale().say(key, values))
     }
 
     /// A sentence at three lengths.
     pub(super) fn words(&self, key: &str, values: &[(&str, &str)]) -> Words {
-        let say = |length: &str| self.say(&format!("{key}.{length}"), values);
-        Words { terse: say("terse"), normal: say("normal"), detailed: say("detailed") }
+        self.words_of(key, [values; 3])
+    }
+
+    /// A sentence at three lengths, each of its own values.
+    fn words_of(&self, key: &str, values: [&[(&str, &str)]; 3]) -> Words {
+        let texts = self.locale().say_at_lengths(key, values);
+        let [terse, normal, detailed] = texts.map(clamp::non_empty);
+        Words { terse, normal, detailed }
     }
 
     /// A sentence about the agent, at three lengths.
@@ -131,15 +137,11 @@ impl Writer {
     /// A sentence about an action: its first line in the middle form, all there is room for in the long one.
     pub(super) fn about_action(&self, key: &str, at: At<'_>, action: &Action) -> Words {
         let (agent, tool) = (agent(at), title(action));
-        let say = |length: &str, subject: &str| {
-            let values = [("agent", agent.as_str()), ("tool", &tool), ("subject", subject)];
-            self.say(&format!("{key}.{length}"), &values)
-        };
-        Words {
-            terse: say("terse", ""),
-            normal: say("normal", &text::for_people(&action.headline(), HEADLINE_CHARS)),
-            detailed: say("detailed", &text::for_people(&action.subject(), SUBJECT_CHARS)),
-        }
+        let headline = text::for_people(&action.headline(), HEADLINE_CHARS);
+        let subject = text::for_people(&action.subject(), SUBJECT_CHARS);
+        let values = |subject| [("agent", agent.as_str()), ("tool", &*tool), ("subject", subject)];
+        let [terse, normal, detailed] = [values(""), values(&headline), values(&subject)];
+        self.words_of(key, [&terse, &normal, &detailed])
     }
 
     /// One fact, if there is one.
@@ -191,8 +193,8 @@ pub(super) fn title(action: &Action) -> String {
 
 /// A name in a sentence. One that credentials go by gets quotes, so that what follows it is not taken for one.
 fn spoken(name: &str) -> String {
-    let name = fit::non_empty(fit::name(name));
-    if !fit::is_plain(&name) && text::names_credential(&name) {
+    let name = clamp::non_empty(clamp::name(name));
+    if !clamp::is_plain(&name) && text::names_credential(&name) {
         format!("“{name}”")
     } else {
         name

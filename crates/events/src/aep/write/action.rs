@@ -1,14 +1,15 @@
 //! Actions: requested, answered by policy, refused, ended.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::draft::{Draft, MESSAGE_CHARS, Named, ending, fit};
-use super::{Place, REMEMBERED, Writer};
+use super::{REMEMBERED, Scene, Writer};
 use crate::activity::{Action, Decision, Gate, Risk, Status};
 use crate::aep::response::{Verdict, assemble};
 use crate::event::time_text;
 use crate::translate::NoteKind;
+use crate::written::{Field, Fields, Written};
 
 /// A request that was written and has no end yet.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,12 +53,12 @@ pub(super) struct Refusal<'a> {
 impl Writer {
     pub(super) fn requested(
         &mut self,
-        place: &Place,
+        scene: Scene<'_>,
         action: &Action,
         gate: Option<&Gate>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
-        let request = self.request(place, action, gate, None, out);
+        let request = self.request(scene, action, gate, None, out);
         let Some(gate) = gate else { return };
         let allowed = gate.decision == Decision::Allow;
         // The answer to what a person decides comes with the activity that closes the ask.
@@ -73,28 +74,28 @@ impl Writer {
             policy: rule.as_deref(),
             ..Verdict::default()
         };
-        self.answer(place, &request, verdict, out);
+        self.answer(scene, &request, verdict, out);
         if !allowed {
             let why =
                 Refusal { by: "auto-policy", reason: Some(&gate.reason), rule: Some(&gate.rule) };
-            self.denied(place, action, why, out);
+            self.denied(scene, action, why, out);
         }
     }
 
     /// Writes the response to a request.
     pub(super) fn answer(
         &mut self,
-        place: &Place,
+        scene: Scene<'_>,
         request: &Request,
         verdict: Verdict<'_>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         if let Some(open) = self.open.get_mut(request.named.key()) {
             open.answered = true;
         }
-        let id = self.next_id(place, "rsp_");
+        let id = self.next_id(scene, "rsp_");
         let verdict = Verdict { action: Some(&request.named.action.id), ..verdict };
-        let response = assemble(&verdict, &request.event, &id, place.origin.time);
+        let response = assemble(&verdict, &request.event, &id, scene.origin.time);
         self.respond(response, out);
     }
 
@@ -102,26 +103,26 @@ impl Writer {
     /// is known of the ask that the request stands for.
     pub(super) fn request(
         &mut self,
-        place: &Place,
+        scene: Scene<'_>,
         action: &Action,
         gate: Option<&Gate>,
         ask: Option<Draft>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) -> Request {
         if let Some(request) = self.open.get_mut(&action.id) {
             request.grave = Grave::of(gate).or(request.grave);
             return request.clone();
         }
-        let fresh = self.closed.knows(&action.id).then(|| self.next_id(place, "act_"));
+        let fresh = self.closed.knows(&action.id).then(|| self.next_id(scene, "act_"));
         let named = Named::new(action, fresh);
         let facts = ask.unwrap_or_else(|| Draft::new("action.requested"));
         let gated = gate.and_then(|gate| serde_json::to_value(gate).ok());
-        let draft = facts.action(&named).carry("gate", gated.unwrap_or_default());
-        let event = self.emit(place, draft, out);
+        let draft = facts.action(&named).carry("gate", gated);
+        let event = self.emit_named(scene, draft, out);
         let request = Request {
             event,
             named: named.bare(),
-            time: place.origin.time,
+            time: scene.origin.time,
             answered: false,
             confirmed: false,
             grave: Grave::of(gate),
@@ -133,7 +134,7 @@ impl Writer {
         request
     }
 
-    pub(super) fn ended(&mut self, place: &Place, end: &End<'_>, out: &mut Vec<Value>) {
+    pub(super) fn ended(&mut self, scene: Scene<'_>, end: &End<'_>, out: &mut Vec<Written>) {
         // A refused action that the agent also reports as failed has had its end. One that ran all the same is told,
         // under an id of its own.
         let refused = !self.open.contains(end.id) && self.closed.denied(end.id);
@@ -144,58 +145,56 @@ impl Writer {
             self.notes.add(NoteKind::Opened, end.id);
         }
         let unseen = Action::unseen(end.id, end.tool);
-        let request = self.request(place, &unseen, None, None, out);
+        let request = self.request(scene, &unseen, None, None, out);
         let (kind, word) = ending(end.status);
         let mut draft = Draft::new(kind).action(&request.named);
-        if let Some(Value::Object(action)) = draft.fields.get_mut("action") {
-            action.insert("status".into(), json!(word));
-            if let Some(output) = end.output.filter(|output| !output.is_null()) {
-                action.insert("output".into(), output.clone());
-            }
+        if let Some(Field::Object(action)) = draft.fields.get_mut("action") {
+            action.word("status", word);
+            action.maybe("output", end.output.filter(|output| !output.is_null()).cloned());
             if let Some(error) = end.error {
                 let message = crate::text::shorten(error, MESSAGE_CHARS);
-                action.insert("error".into(), json!({ "message": message }));
+                action.put("error", Fields::of([("message", message.into())]));
             }
         }
         if let Some(ms) = end.ms {
-            draft = draft.field("metrics", json!({ "duration_ms": ms }));
+            draft = draft.field("metrics", Fields::of([("duration_ms", ms.into())]));
         }
         let ran = matches!(end.status, Status::Success | Status::Failure);
         if refused {
             self.notes.add(NoteKind::Refused, end.id);
-            draft = draft.own("refused", json!(true)).own("action_id", json!(end.id));
+            draft = draft.own("refused", true).own("action_id", end.id);
         } else if let Some(grave) = request.grave.filter(|_| ran && !request.confirmed) {
             self.notes.add(NoteKind::Unconfirmed, end.id);
-            draft = draft.own("unconfirmed", json!(true)).own("risk", json!(grave.risk));
+            draft = draft.own("unconfirmed", true).own("risk", Field::Word(grave.risk.name()));
             if let Some(fact) = grave.irreversible {
-                draft = draft.own("irreversible", json!(fact));
+                draft = draft.own("irreversible", fact);
             }
         }
         self.open.remove(end.id);
         self.closed.add(end.id, false);
-        self.emit(place, draft, out);
+        self.emit(scene, draft, out);
     }
 
     /// Writes that an action was refused, if that was not written yet.
     pub(super) fn refused(
         &mut self,
-        place: &Place,
+        scene: Scene<'_>,
         action: &Action,
         why: Refusal<'_>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         if self.open.contains(&action.id) || !self.closed.denied(&action.id) {
-            self.request(place, action, None, None, out);
-            self.denied(place, action, why, out);
+            self.request(scene, action, None, None, out);
+            self.denied(scene, action, why, out);
         }
     }
 
     pub(super) fn denied(
         &mut self,
-        place: &Place,
+        scene: Scene<'_>,
         action: &Action,
         why: Refusal<'_>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         // Only what is open can be refused.
         let Some(request) = self.open.remove(&action.id) else { return };
@@ -203,19 +202,16 @@ impl Writer {
         let Named { action: bare, was } = request.named;
         let (input, rationale) = (action.input.clone(), action.rationale.clone());
         let named = Named { action: Action { input, rationale, ..bare }, was };
-        let mut decision = Map::new();
-        decision.insert("outcome".into(), json!("denied"));
-        let mut put = |key: &str, value: Option<&str>| {
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
-                decision.insert(key.into(), json!(value));
-            }
+        let mut decision = Fields::of([("outcome", Field::Word("denied"))]);
+        let mut put = |key: &'static str, value: Option<&str>| {
+            decision.maybe(key, value.filter(|value| !value.is_empty()));
         };
         put("by", Some(why.by));
         put("reason", why.reason);
         put("policy_id", why.rule.filter(|rule| !rule.is_empty()).map(fit).as_deref());
-        put("time", Some(&time_text(place.origin.time)));
+        put("time", Some(&time_text(scene.origin.time)));
         let draft = Draft::new("action.denied").action(&named);
-        self.emit(place, draft.field("decision", Value::Object(decision)), out);
+        self.emit(scene, draft.field("decision", decision), out);
     }
 }
 

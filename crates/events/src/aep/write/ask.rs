@@ -1,14 +1,15 @@
 //! What waits on a person: the event that asks, the answer or the response that closes it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::action::Refusal;
 use super::draft::{Draft, Named, fit};
-use super::{Place, REMEMBERED, Writer};
+use super::{REMEMBERED, Scene, Writer};
 use crate::activity::{Action, ActionKind, Ask, AskKind, Choice, Outcome, What};
 use crate::aep::response::{Verdict, assemble};
 use crate::translate::NoteKind;
+use crate::written::{Field, Fields, Written};
 
 /// An ask that was written and is open.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -39,28 +40,28 @@ pub(super) struct Closing<'a> {
 }
 
 impl Writer {
-    pub(super) fn ask_opened(&mut self, place: &Place, ask: &Ask, out: &mut Vec<Value>) {
+    pub(super) fn ask_opened(&mut self, scene: Scene<'_>, ask: &Ask, out: &mut Vec<Written>) {
         let facts = |draft: Draft| {
             let known = Ask { action: None, gate: None, ..ask.clone() };
-            let draft = draft.carry("ask", serde_json::to_value(known).unwrap_or_default());
-            if ask.digest.is_empty() { draft } else { draft.own("digest", json!(ask.digest)) }
+            let draft = draft.carry("ask", serde_json::to_value(known).ok());
+            if ask.digest.is_empty() { draft } else { draft.own("digest", ask.digest.as_str()) }
         };
         let (event, action, alone) = match &ask.kind {
             AskKind::Clarification { question, choices, .. } => {
                 // What can be chosen is told in the text, unless the action's input tells it.
                 let known = ask.action.as_ref().is_some_and(|action| action.input.is_some());
                 let text = listed(question, if known { &[] } else { choices });
-                let mut draft = facts(Draft::new("question.asked").content("question", &text));
+                let mut draft = facts(Draft::new("question.asked").content("question", text));
                 let named = ask.action.as_ref().map(|action| self.named(action));
                 if let Some(named) = &named {
                     draft = draft.action(named);
                 }
-                (self.emit(place, draft, out), named.map(Named::bare), false)
+                (self.emit_named(scene, draft, out), named.map(Named::bare), false)
             }
             AskKind::Confirmation | AskKind::Plan { .. } => {
                 if let AskKind::Plan { text } = &ask.kind {
-                    let draft = Draft::new("model.plan").content("plan", text);
-                    self.emit(place, draft.carry("asked", json!(true)), out);
+                    let draft = Draft::new("model.plan").content("plan", text.as_str());
+                    self.emit(scene, draft.carry("asked", Some(true)), out);
                 }
                 let own = Action {
                     kind: ActionKind::Other,
@@ -71,13 +72,13 @@ impl Writer {
                 let known = self.open.contains(&action.id);
                 let mut draft = facts(Draft::new("action.requested"));
                 if ask.action.is_none() {
-                    draft = draft.carry("alone", json!(true));
+                    draft = draft.carry("alone", Some(true));
                 }
-                let request = self.request(place, action, ask.gate.as_ref(), Some(draft), out);
+                let request = self.request(scene, action, ask.gate.as_ref(), Some(draft), out);
                 if known && self.mode.carry {
                     let again = facts(Draft::new("x.ask_opened")).action(&request.named);
                     let gate = ask.gate.as_ref().and_then(|gate| serde_json::to_value(gate).ok());
-                    self.emit(place, again.carry("gate", gate.unwrap_or_default()), out);
+                    self.emit(scene, again.carry("gate", gate), out);
                 }
                 (request.event, Some(request.named), ask.action.is_none())
             }
@@ -88,18 +89,23 @@ impl Writer {
             question: matches!(ask.kind, AskKind::Clarification { .. }),
             alone,
             digest: ask.digest.clone(),
-            time: place.origin.time,
+            time: scene.origin.time,
         };
         self.asked.insert(&ask.id, asked, REMEMBERED);
     }
 
-    pub(super) fn ask_closed(&mut self, place: &Place, closing: Closing<'_>, out: &mut Vec<Value>) {
+    pub(super) fn ask_closed(
+        &mut self,
+        scene: Scene<'_>,
+        closing: Closing<'_>,
+        out: &mut Vec<Written>,
+    ) {
         let Some(asked) = self.asked.remove(closing.id) else {
-            self.unasked(place, closing, out);
+            self.unasked(scene, closing, out);
             return;
         };
         if asked.question {
-            self.answered(place, &asked, closing, out);
+            self.answered(scene, &asked, closing, out);
             return;
         }
         let key = asked.action.as_ref().map(Named::key).unwrap_or_default();
@@ -110,7 +116,7 @@ impl Writer {
         };
         let told = closing.action.unwrap_or(&request.named.action);
         let action = Action { id: key.to_owned(), ..told.clone() };
-        self.decide(place, closing, (&action, asked.time, &asked.digest), out);
+        self.decide(scene, closing, (&action, asked.time, &asked.digest), out);
         // Nothing runs behind an ask about no action: with the answer it is over.
         if asked.alone && self.open.remove(key).is_some() {
             self.closed.add(key, false);
@@ -118,7 +124,7 @@ impl Writer {
     }
 
     /// Closes what was decided about an action without an ask that was told.
-    fn unasked(&mut self, place: &Place, closing: Closing<'_>, out: &mut Vec<Value>) {
+    fn unasked(&mut self, scene: Scene<'_>, closing: Closing<'_>, out: &mut Vec<Written>) {
         let Some(action) = closing.action else {
             self.notes.add(NoteKind::Dropped, closing.id);
             return;
@@ -126,7 +132,7 @@ impl Writer {
         match self.open.get(&action.id) {
             Some(request) if !request.answered => {
                 let since = request.time;
-                self.decide(place, closing, (action, since, ""), out);
+                self.decide(scene, closing, (action, since, ""), out);
             }
             _ => self.notes.add(NoteKind::Dropped, closing.id),
         }
@@ -134,22 +140,22 @@ impl Writer {
 
     fn decide(
         &mut self,
-        place: &Place,
+        scene: Scene<'_>,
         closing: Closing<'_>,
         (action, since, digest): (&Action, jiff::Timestamp, &str),
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let Some(request) = self.open.get(&action.id).cloned() else { return };
         let verdict = Verdict {
             by: closing.by,
             message: closing.message,
             updated_input: closing.updated_input,
-            took: Some(took(since, place)),
+            took: Some(took(since, scene)),
             digest: Some(digest),
             closed: self.mode.carry.then_some(closing.outcome),
             ..Verdict::new(false, closing.outcome)
         };
-        self.answer(place, &request, verdict, out);
+        self.answer(scene, &request, verdict, out);
         match closing.outcome {
             Outcome::Accepted => {
                 if let Some(open) = self.open.get_mut(&action.id) {
@@ -158,7 +164,7 @@ impl Writer {
             }
             Outcome::Rejected | Outcome::Expired => {
                 let why = Refusal { by: closing.by, reason: closing.message, rule: None };
-                self.denied(place, action, why, out);
+                self.denied(scene, action, why, out);
             }
             Outcome::Withdrawn => {
                 if let Some(open) = self.open.get_mut(&action.id) {
@@ -170,10 +176,10 @@ impl Writer {
 
     fn answered(
         &mut self,
-        place: &Place,
+        scene: Scene<'_>,
         asked: &Asked,
         closing: Closing<'_>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let answer = closing.response.filter(|response| !response.is_null());
         if let (Outcome::Accepted, Some(answer)) = (closing.outcome, answer) {
@@ -181,34 +187,32 @@ impl Writer {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            let mut draft = Draft::new("question.answered").content("answer", &text);
+            let mut draft = Draft::new("question.answered").content("answer", text);
             if let Some(named) = &asked.action {
                 draft = draft.action(named);
             }
             if !closing.by.is_empty() {
-                let mut decision = json!({ "outcome": "info", "by": closing.by });
-                if let (Some(decision), Some(message)) = (decision.as_object_mut(), closing.message)
-                {
-                    decision.insert("reason".into(), json!(message));
-                }
+                let outcome = ("outcome", Field::Word("info"));
+                let mut decision = Fields::of([outcome, ("by", closing.by.into())]);
+                decision.maybe("reason", closing.message);
                 draft = draft.field("decision", decision);
             }
             let typed = (!answer.is_string()).then(|| answer.clone());
-            let draft = draft.carry("response", typed.unwrap_or_default());
-            self.emit(place, draft.carry("asked", json!(closing.id)), out);
+            let draft = draft.carry("response", typed);
+            self.emit(scene, draft.carry("asked", Some(closing.id)), out);
             return;
         }
-        let id = self.next_id(place, "rsp_");
+        let id = self.next_id(scene, "rsp_");
         let verdict = Verdict {
             by: closing.by,
             message: closing.message,
             action: asked.action.as_ref().map(|named| named.action.id.as_str()),
-            took: Some(took(asked.time, place)),
+            took: Some(took(asked.time, scene)),
             digest: Some(&asked.digest),
             closed: self.mode.carry.then_some(closing.outcome),
             ..Verdict::new(true, closing.outcome)
         };
-        let response = assemble(&verdict, &asked.event, &id, place.origin.time);
+        let response = assemble(&verdict, &asked.event, &id, scene.origin.time);
         self.respond(response, out);
     }
 
@@ -228,7 +232,12 @@ impl Writer {
     }
 
     /// A response that decides nothing, told by a source that has it in its own protocol.
-    pub(super) fn handed_on(&mut self, place: &Place, event: &Value, out: &mut Vec<Value>) -> bool {
+    pub(super) fn handed_on(
+        &mut self,
+        scene: Scene<'_>,
+        event: &Value,
+        out: &mut Vec<Written>,
+    ) -> bool {
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
         let behavior = match text("/control/behavior") {
             Some("ask") => "ask",
@@ -249,8 +258,8 @@ impl Writer {
             action: Some(&request.named.action.id),
             ..Verdict::default()
         };
-        let id = self.next_id(place, "rsp_");
-        let response = assemble(&verdict, &request.event, &id, place.origin.time);
+        let id = self.next_id(scene, "rsp_");
+        let response = assemble(&verdict, &request.event, &id, scene.origin.time);
         self.respond(response, out);
         true
     }
@@ -261,8 +270,8 @@ impl Writer {
     }
 }
 
-fn took(since: jiff::Timestamp, place: &Place) -> i64 {
-    place.origin.time.as_millisecond().saturating_sub(since.as_millisecond()).max(0)
+fn took(since: jiff::Timestamp, scene: Scene<'_>) -> i64 {
+    scene.origin.time.as_millisecond().saturating_sub(since.as_millisecond()).max(0)
 }
 
 /// A question, with what can be chosen.

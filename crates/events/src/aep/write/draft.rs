@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::activity::{Action, ActionKind, Status, Usage};
 use crate::id;
+use crate::written::{Field, Fields};
 
 /// The most that one text of an event may have, in bytes.
 pub(super) const TEXT_BYTES: usize = 256 * 1_024;
@@ -21,12 +22,14 @@ const RATIONALE_CHARS: usize = 32_768;
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) kind: Cow<'static, str>,
-    pub(super) fields: Map<String, Value>,
+    pub(super) fields: Fields,
+    /// What others say in `extensions`.
+    pub(super) extensions: Option<Box<Map<String, Value>>>,
     /// What goes into `extensions.x-banister` in any case.
-    pub(super) own: Map<String, Value>,
+    pub(super) own: Fields,
     /// What goes there only where facts are carried.
-    pub(super) carried: Map<String, Value>,
-    /// Ids that did not fit or were used before, as they were: place → id.
+    pub(super) carried: Fields,
+    /// Ids that did not fit or were used before, as they were: scene → id.
     pub(super) ids: Map<String, Value>,
     /// The thread it belongs to, where that is not its context's.
     pub(super) thread: Option<Thread>,
@@ -34,7 +37,7 @@ pub(super) struct Draft {
     pub(super) clean: bool,
 }
 
-/// A subagent's place among the threads.
+/// A subagent's scene among the threads.
 #[derive(Debug)]
 pub(super) struct Thread {
     /// The subagent's id.
@@ -49,9 +52,10 @@ impl Draft {
     pub(super) fn new(kind: impl Into<Cow<'static, str>>) -> Self {
         Self {
             kind: kind.into(),
-            fields: Map::new(),
-            own: Map::new(),
-            carried: Map::new(),
+            fields: Fields::default(),
+            extensions: None,
+            own: Fields::default(),
+            carried: Fields::default(),
             ids: Map::new(),
             thread: None,
             clean: false,
@@ -59,42 +63,41 @@ impl Draft {
     }
 
     /// The same with one more text.
-    pub(super) fn content(mut self, kind: &str, text: &str) -> Self {
-        let entry = json!({ "type": kind, "text": text });
+    pub(super) fn content(mut self, kind: &'static str, text: impl Into<Field>) -> Self {
+        let entry = Fields::of([("type", Field::Word(kind)), ("text", text.into())]).into();
         match self.fields.get_mut("content") {
-            Some(Value::Array(entries)) => entries.push(entry),
-            _ => {
-                self.fields.insert("content".into(), json!([entry]));
-            }
+            Some(Field::List(entries)) => entries.push(entry),
+            _ => self.fields.put("content", Field::List(vec![entry])),
         }
         self
     }
 
     /// The same with a word about why.
-    pub(super) fn lifecycle(self, key: &str, value: Option<&str>) -> Self {
+    pub(super) fn lifecycle(self, key: &'static str, value: Option<&str>) -> Self {
         match value.filter(|value| !value.is_empty()) {
-            Some(value) => self.field("lifecycle", json!({ key: value })),
+            Some(value) => self.field("lifecycle", Fields::of([(key, value.into())])),
             None => self,
         }
     }
 
     /// The same with one more field.
-    pub(super) fn field(mut self, key: &str, value: Value) -> Self {
-        self.fields.insert(key.to_owned(), value);
+    pub(super) fn field(mut self, key: &'static str, value: impl Into<Field>) -> Self {
+        match self.fields.get_mut(key) {
+            Some(known) => *known = value.into(),
+            None => self.fields.put(key, value),
+        }
         self
     }
 
     /// The same with a fact that people must have.
-    pub(super) fn own(mut self, key: &str, value: Value) -> Self {
-        self.own.insert(key.to_owned(), value);
+    pub(super) fn own(mut self, key: &'static str, value: impl Into<Field>) -> Self {
+        self.own.put(key, value);
         self
     }
 
     /// The same with a fact that the protocol has no field for.
-    pub(super) fn carry(mut self, key: &str, value: Value) -> Self {
-        if !value.is_null() {
-            self.carried.insert(key.to_owned(), value);
-        }
+    pub(super) fn carry(mut self, key: &'static str, value: Option<impl Into<Field>>) -> Self {
+        self.carried.maybe(key, value);
         self
     }
 
@@ -111,9 +114,8 @@ impl Draft {
     pub(super) fn usage(self, usage: &[Usage]) -> Self {
         let metrics = metrics(usage);
         let told = if usage.is_empty() { None } else { serde_json::to_value(usage).ok() };
-        let draft =
-            if metrics.is_empty() { self } else { self.field("metrics", Value::Object(metrics)) };
-        draft.carry("usage", told.unwrap_or_default())
+        let draft = if metrics.is_empty() { self } else { self.field("metrics", metrics) };
+        draft.carry("usage", told)
     }
 }
 
@@ -127,7 +129,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// An action under an id that fits. `fresh` is an id to take its own one's place.
+    /// An action under an id that fits. `fresh` is an id to take its own one's scene.
     pub(super) fn new(action: &Action, fresh: Option<String>) -> Self {
         let id = fresh.map_or_else(|| fit(&action.id), Cow::Owned).into_owned();
         let was = (id != action.id).then(|| action.id.clone());
@@ -166,44 +168,35 @@ fn named(text: &str) -> Cow<'_, str> {
     if text.is_empty() { Cow::Borrowed("unknown") } else { name(text) }
 }
 
-fn action_fields(action: &Action) -> Map<String, Value> {
+fn action_fields(action: &Action) -> Fields {
     let kind = match action.kind {
         ActionKind::Tool | ActionKind::Mcp => "tool_call",
         ActionKind::Skill => "skill_use",
         ActionKind::Subagent => "subagent_spawn",
         ActionKind::Other => "other",
     };
-    let mut fields = Map::new();
-    let mut verb = Map::new();
-    verb.insert("type".into(), json!(kind));
-    verb.insert("id".into(), json!(action.id));
+    let mut verb = Fields::of([("type", Field::Word(kind)), ("id", action.id.as_str().into())]);
     if let Some(rationale) = &action.rationale {
-        let rationale = crate::text::shorten(rationale, RATIONALE_CHARS);
-        verb.insert("rationale".into(), json!(rationale));
+        verb.put("rationale", crate::text::shorten(rationale, RATIONALE_CHARS));
     }
-    if let Some(input) = action.input.as_ref().filter(|input| !input.is_null()) {
-        verb.insert("input".into(), input.clone());
-    }
-    fields.insert("action".into(), Value::Object(verb));
+    verb.maybe("input", action.input.clone().filter(|input| !input.is_null()));
+    let mut fields = Fields::of([("action", verb.into())]);
     let tool_name = named(&action.tool);
     let mcp = action.kind == ActionKind::Mcp;
     // What is no tool call need not have a tool.
     let nameless = action.kind == ActionKind::Other && action.tool.is_empty();
     if !nameless {
-        let mut tool = Map::new();
-        tool.insert("type".into(), json!(if mcp { "mcp" } else { "native" }));
-        tool.insert("name".into(), json!(tool_name));
-        if let Some(original) = &action.original_name {
-            tool.insert("original_name".into(), json!(name(original)));
-        }
-        fields.insert("tool".into(), Value::Object(tool));
+        let kind = Field::Word(if mcp { "mcp" } else { "native" });
+        let mut tool = Fields::of([("type", kind), ("name", (&*tool_name).into())]);
+        tool.maybe("original_name", action.original_name.as_deref().map(name));
+        fields.put("tool", tool);
     }
     if mcp || action.server.is_some() {
         let server = named(action.server.as_deref().unwrap_or_default());
-        fields.insert("server".into(), json!({ "name": server }));
+        fields.put("server", Fields::of([("name", server.into())]));
     }
     if action.kind == ActionKind::Skill {
-        fields.insert("skill".into(), json!({ "name": tool_name }));
+        fields.put("skill", Fields::of([("name", tool_name.into())]));
     }
     fields
 }

@@ -50,6 +50,20 @@ impl<T> Newest<T> {
         Some((oldest, value))
     }
 
+    /// Makes an entry the newest; whether there is one.
+    pub(in crate::aep) fn renew(&mut self, id: &str) -> bool {
+        if !self.known.contains_key(id) {
+            return false;
+        }
+        if self.order.back().is_none_or(|newest| newest != id)
+            && let Some(at) = self.order.iter().position(|known| known == id)
+            && let Some(known) = self.order.remove(at)
+        {
+            self.order.push_back(known);
+        }
+        true
+    }
+
     pub(in crate::aep) fn remove(&mut self, id: &str) -> Option<T> {
         let value = self.known.remove(id)?;
         if let Some(at) = self.order.iter().position(|known| known == id) {

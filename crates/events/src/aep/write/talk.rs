@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::draft::{Draft, TEXT_BYTES, fit};
-use super::{Place, Writer};
+use super::emit::shortened;
+use super::{Scene, Writer};
 use crate::activity::{Context, Role};
 use crate::text::Redactor;
 use crate::translate::NoteKind;
+use crate::written::{Field, Fields, Written};
 
 /// How many texts may be open at once.
 const OPEN: usize = 64;
@@ -67,6 +68,20 @@ impl Speech {
         }
     }
 
+    /// Takes the next piece; gives what is to be written of it now, if anything is.
+    fn take(&mut self, piece: Piece<'_>) -> Option<String> {
+        self.bytes.0 += piece.text.len() as u64;
+        let mut shown = self.redactor.push(piece.text);
+        if piece.last {
+            shown += &self.redactor.finish();
+        }
+        self.keep(&shown);
+        let follows = self.told || !piece.last;
+        // The whole text tells the last piece too, as long as it is the whole text.
+        let untold = !piece.last || self.cut;
+        (piece.voice == Voice::Said(Role::Assistant) && follows && untold).then_some(shown)
+    }
+
     fn keep(&mut self, shown: &str) {
         self.chars += shown.chars().count() as u64;
         self.bytes.1 += shown.len() as u64;
@@ -90,55 +105,70 @@ pub(super) struct Piece<'a> {
 }
 
 impl Writer {
-    pub(super) fn say(&mut self, place: &Place, piece: Piece<'_>, out: &mut Vec<Value>) {
-        let message = fit(piece.message);
-        let key = format!("{} {message}", piece.voice.name());
+    pub(super) fn say(&mut self, scene: Scene<'_>, piece: Piece<'_>, out: &mut Vec<Written>) {
+        let key = format!("{} {}", piece.voice.name(), fit(piece.message));
+        if !piece.last && self.speeches.renew(&key) {
+            self.go_on(scene, &key, piece, out);
+            return;
+        }
         let mut speech = self
             .speeches
             .remove(&key)
-            .unwrap_or_else(|| Speech::new(piece.message, piece.voice, &place.context));
-        speech.bytes.0 += piece.text.len() as u64;
-        let mut shown = speech.redactor.push(piece.text);
-        if piece.last {
-            shown += &speech.redactor.finish();
-        }
-        speech.keep(&shown);
-        let follows = speech.told || !piece.last;
-        // The whole text tells the last piece too, as long as it is the whole text.
-        let untold = !piece.last || speech.cut;
-        if piece.voice == Voice::Said(Role::Assistant) && follows && untold {
-            self.pieces(place, &mut speech, &shown, out);
+            .unwrap_or_else(|| Speech::new(piece.message, piece.voice, scene.context));
+        let shown = speech.take(piece);
+        if let Some(shown) = shown {
+            speech.told |= self.pieces(scene, &speech.message, shown, out);
         }
         if piece.last {
-            self.finish(place, speech, out);
+            self.finish(scene, speech, out);
         } else if let Some((_, oldest)) = self.speeches.insert(&key, speech, OPEN) {
-            self.notes.add(NoteKind::Closed, &oldest.message);
-            self.finish(place, oldest, out);
+            self.notes.add(NoteKind::Closed, oldest.message.as_str());
+            self.finish(scene, oldest, out);
         }
     }
 
-    fn pieces(&mut self, place: &Place, speech: &mut Speech, shown: &str, out: &mut Vec<Value>) {
+    /// Goes on with a text that has more to come: most pieces do.
+    fn go_on(&mut self, scene: Scene<'_>, key: &str, piece: Piece<'_>, out: &mut Vec<Written>) {
+        let Some(speech) = self.speeches.get_mut(key) else { return };
+        let Some(shown) = speech.take(piece) else { return };
+        let message = std::mem::take(&mut speech.message);
+        let told = self.pieces(scene, &message, shown, out);
+        if let Some(speech) = self.speeches.get_mut(key) {
+            speech.message = message;
+            speech.told |= told;
+        }
+    }
+
+    /// Writes what is shown now; whether there was anything.
+    fn pieces(
+        &mut self,
+        scene: Scene<'_>,
+        message: &str,
+        shown: String,
+        out: &mut Vec<Written>,
+    ) -> bool {
         let mut rest = shown;
+        let told = !rest.is_empty();
         while !rest.is_empty() {
-            let (next, after) = rest.split_at(rest.floor_char_boundary(TEXT_BYTES));
-            let draft = Draft::new("model.delta").content("response", next);
-            let draft = draft.carry("message", json!(speech.message));
-            self.emit(place, Draft { clean: true, ..draft }, out);
-            speech.told = true;
+            let after = rest.split_off(rest.floor_char_boundary(TEXT_BYTES));
+            let draft = Draft::new("model.delta").content("response", rest);
+            let draft = draft.carry("message", Some(message));
+            self.emit(scene, Draft { clean: true, ..draft }, out);
             rest = after;
         }
+        told
     }
 
     /// Ends everything that is being said.
-    pub(super) fn finish_all(&mut self, place: &Place, out: &mut Vec<Value>) {
+    pub(super) fn finish_all(&mut self, scene: Scene<'_>, out: &mut Vec<Written>) {
         for (_, speech) in self.speeches.drain() {
-            self.notes.add(NoteKind::Closed, &speech.message);
-            self.finish(place, speech, out);
+            self.notes.add(NoteKind::Closed, speech.message.as_str());
+            self.finish(scene, speech, out);
         }
     }
 
     /// Writes the whole text.
-    fn finish(&mut self, place: &Place, mut speech: Speech, out: &mut Vec<Value>) {
+    fn finish(&mut self, scene: Scene<'_>, mut speech: Speech, out: &mut Vec<Written>) {
         let rest = speech.redactor.finish();
         speech.keep(&rest);
         if speech.chars == 0 {
@@ -148,30 +178,32 @@ impl Writer {
             self.notes.add(NoteKind::Redacted, "content");
         }
         let Speech { message, voice, context, text, chars, cut, .. } = speech;
-        let place = Place { origin: place.origin.clone(), context };
+        let scene = Scene { origin: scene.origin, context: &context };
         let (kind, content) = match voice {
             Voice::Said(Role::Assistant) => ("model.response", "response"),
             Voice::Said(Role::User) => ("prompt.submitted", "prompt"),
             Voice::Thought => ("model.thought", "thought"),
             Voice::Said(role) => {
-                let what = json!({ "message": message, "role": role, "text": text, "last": true });
-                self.emit(&place, Draft::new("x.said").own("what", what), out);
+                let what = Fields::of([
+                    ("message", message.into()),
+                    ("role", Field::Word(role.name())),
+                    ("text", text.into()),
+                    ("last", true.into()),
+                ]);
+                self.emit(scene, Draft::new("x.said").own("what", what), out);
                 return;
             }
         };
-        let mut draft = Draft::new(kind).content(content, &text).carry("message", json!(message));
-        if voice == Voice::Said(Role::User) {
-            draft = draft.carry("role", json!(Role::User));
-        }
+        let mut entry = Fields::of([("type", Field::Word(content)), ("text", text.into())]);
         if cut {
             self.notes.add(NoteKind::Shortened, "content");
-            if let Some(Value::Object(entry)) =
-                draft.fields.get_mut("content").and_then(|it| it.get_mut(0))
-            {
-                entry.insert("truncated".into(), json!(true));
-                entry.insert("original_length".into(), json!(chars));
-            }
+            shortened(&mut entry, chars);
         }
-        self.emit(&place, Draft { clean: true, ..draft }, out);
+        let draft = Draft::new(kind).field("content", Field::List(vec![entry.into()]));
+        let mut draft = draft.carry("message", Some(message));
+        if voice == Voice::Said(Role::User) {
+            draft = draft.carry("role", Some(Field::Word(Role::User.name())));
+        }
+        self.emit(scene, Draft { clean: true, ..draft }, out);
     }
 }

@@ -1,14 +1,15 @@
 //! Turns, subagents, changes of the workspace, and what only has a name in another protocol.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::draft::{Draft, Thread, told};
-use super::{OWN, Place, Writer};
+use super::{OWN, Scene, Writer};
 use crate::activity::{Ending, Usage, What};
 use crate::aep::event::{Type, is_response};
 use crate::event::Protocol;
 use crate::finding::Severity;
 use crate::translate::NoteKind;
+use crate::written::{Fields, Written};
 
 /// What is known about the end of a turn.
 #[derive(Debug, Clone, Copy)]
@@ -30,81 +31,90 @@ const FOREIGN: &[&str] = &[
     "server",
     "skill",
     "decision",
-    "extensions",
 ];
 
 /// The longest type of an event that is passed on.
 const KIND_CHARS: usize = 128;
 
 impl Writer {
-    pub(super) fn turn_ended(&mut self, place: &Place, end: TurnEnd<'_>, out: &mut Vec<Value>) {
+    pub(super) fn turn_ended(
+        &mut self,
+        scene: Scene<'_>,
+        end: TurnEnd<'_>,
+        out: &mut Vec<Written>,
+    ) {
         // Nothing has ended; the asks it waits for are told.
         if matches!(end.ending, Ending::Suspended { .. }) {
             return;
         }
-        self.finish_all(place, out);
+        self.finish_all(scene, out);
         self.turn_open = false;
         let facts = |draft: Draft| {
             let ending = match end.ending {
-                Ending::Completed | Ending::Failed { category: None, .. } => Value::Null,
-                other => serde_json::to_value(other).unwrap_or_default(),
+                Ending::Completed | Ending::Failed { category: None, .. } => None,
+                other => serde_json::to_value(other).ok(),
             };
             draft
                 .usage(end.usage)
-                .carry("summary", json!(end.summary))
-                .carry("result", end.result.cloned().unwrap_or_default())
+                .carry("summary", end.summary)
+                .carry("result", end.result.filter(|result| !result.is_null()).cloned())
                 .carry("ending", ending)
         };
         let reason = reason(end.ending);
         let stop = Draft::new("agent.stop").lifecycle("reason", Some(&reason));
         if let Ending::Failed { message, code, .. } = end.ending {
             let draft = Draft::new("agent.error").lifecycle("reason", code.as_deref());
-            self.emit(place, facts(draft.content("notification", message)), out);
-            self.emit(place, stop, out);
+            self.emit(scene, facts(draft.content("notification", message.as_str())), out);
+            self.emit(scene, stop, out);
         } else {
-            self.emit(place, facts(stop), out);
+            self.emit(scene, facts(stop), out);
         }
     }
 
-    pub(super) fn subagent_started(&mut self, place: &Place, what: &What, out: &mut Vec<Value>) {
+    pub(super) fn subagent_started(
+        &mut self,
+        scene: Scene<'_>,
+        what: &What,
+        out: &mut Vec<Written>,
+    ) {
         let What::SubagentStarted { id, name, description, parent, action } = what else { return };
         let spawning = action.as_ref().map(|action| {
             let open = self.open.get(action);
             open.map_or_else(|| action.clone(), |request| request.named.action.id.clone())
         });
         let draft = Draft::new("subagent.start")
-            .carry("subagent", json!({ "name": name, "description": description }));
+            .carry("subagent", Some(json!({ "name": name, "description": description })));
         let thread = Thread { id: id.clone(), parent: parent.clone(), action: spawning };
-        self.emit(place, Draft { thread: Some(thread), ..draft }, out);
+        self.emit(scene, Draft { thread: Some(thread), ..draft }, out);
     }
 
-    pub(super) fn subagent_ended(&mut self, place: &Place, what: &What, out: &mut Vec<Value>) {
+    pub(super) fn subagent_ended(&mut self, scene: Scene<'_>, what: &What, out: &mut Vec<Written>) {
         let What::SubagentEnded { id, ending, result } = what else { return };
         let mut draft = Draft::new("subagent.stop").lifecycle("reason", Some(&reason(ending)));
         match result {
             None | Some(Value::Null) => {}
-            Some(Value::String(text)) => draft = draft.content("response", text),
+            Some(Value::String(text)) => draft = draft.content("response", text.as_str()),
             Some(other) => {
-                draft =
-                    draft.content("response", &other.to_string()).carry("result", other.clone());
+                draft = draft.content("response", other.to_string());
+                draft = draft.carry("result", Some(other.clone()));
             }
         }
         if let Ending::Failed { message, .. } = ending {
-            draft = draft.content("notification", message);
+            draft = draft.content("notification", message.as_str());
         }
         if *ending != Ending::Completed {
-            draft = draft.carry("ending", serde_json::to_value(ending).unwrap_or_default());
+            draft = draft.carry("ending", serde_json::to_value(ending).ok());
         }
         let thread =
-            Thread { id: id.clone(), parent: place.context.subagent.clone(), action: None };
-        self.emit(place, Draft { thread: Some(thread), ..draft }, out);
+            Thread { id: id.clone(), parent: scene.context.subagent.clone(), action: None };
+        self.emit(scene, Draft { thread: Some(thread), ..draft }, out);
     }
 
     pub(super) fn workspace_changed(
         &mut self,
-        place: &Place,
+        scene: Scene<'_>,
         (paths, reason): (&[String], Option<&str>),
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let mut roots: Vec<_> = paths.iter().filter(|path| !path.is_empty()).collect();
         if roots.len() > 64 || roots.iter().any(|path| path.len() > 4_096) {
@@ -112,88 +122,90 @@ impl Writer {
             roots.retain(|path| path.len() <= 4_096);
             roots.truncate(64);
         }
-        let cwd = place.context.cwd.as_deref().filter(|cwd| !cwd.is_empty());
+        let cwd = scene.context.cwd.as_deref().filter(|cwd| !cwd.is_empty());
         if cwd.is_none() && roots.is_empty() {
             let paths = paths.to_vec();
             let reason = reason.map(str::to_owned);
-            self.unworded(place, &What::WorkspaceChanged { paths, reason }, out);
+            self.unworded(scene, &What::WorkspaceChanged { paths, reason }, out);
             return;
         }
-        let mut workspace = Map::new();
-        if let Some(cwd) = cwd {
-            workspace.insert("cwd".into(), json!(crate::text::shorten(cwd, 4_096)));
-        }
+        let mut workspace = Fields::default();
+        workspace.maybe("cwd", cwd.map(|cwd| crate::text::shorten(cwd, 4_096)));
         if !roots.is_empty() {
-            workspace.insert("roots".into(), json!(roots));
+            workspace.put("roots", json!(roots));
         }
         let draft = Draft::new("workspace.changed")
             .lifecycle("reason", reason)
-            .field("workspace", Value::Object(workspace))
-            .carry("paths", json!(paths));
-        self.emit(place, draft, out);
+            .field("workspace", workspace)
+            .carry("paths", Some(json!(paths)));
+        self.emit(scene, draft, out);
     }
 
     /// What the protocol has no word for goes out under the name it has here.
-    pub(super) fn unworded(&mut self, place: &Place, what: &What, out: &mut Vec<Value>) {
+    pub(super) fn unworded(&mut self, scene: Scene<'_>, what: &What, out: &mut Vec<Written>) {
         let (name, fields) = told(what);
-        let mut draft = Draft::new(format!("x.{name}")).own("what", Value::Object(fields));
+        let mut draft = Draft::new(format!("x.{name}")).own("what", fields);
         if let What::Used { usage } = what {
             let metrics = super::draft::metrics(std::slice::from_ref(usage));
             if !metrics.is_empty() {
-                draft = draft.field("metrics", Value::Object(metrics));
+                draft = draft.field("metrics", metrics);
             }
         }
-        self.emit(place, draft, out);
+        self.emit(scene, draft, out);
     }
 
     /// What only its own protocol knows: as it is if that is this one, else as data.
-    pub(super) fn raw(&mut self, place: &Place, what: &What, out: &mut Vec<Value>) {
+    pub(super) fn raw(&mut self, scene: Scene<'_>, what: &What, out: &mut Vec<Written>) {
         let What::Raw { protocol: Protocol::Aep, kind, text, event: Value::Object(event) } = what
         else {
-            self.unworded(place, what, out);
+            self.unworded(scene, what, out);
             return;
         };
         if is_response(event) {
-            if !self.handed_on(place, &Value::Object(event.clone()), out) {
-                self.unworded(place, what, out);
+            if !self.handed_on(scene, &Value::Object(event.clone()), out) {
+                self.unworded(scene, what, out);
             }
             return;
         }
         // A type that means something is told through what it means, or not at all.
-        let passes = kind.contains('.')
+        let extends = event.get("extensions").is_none_or(|it| it.is_object() || it.is_null());
+        let passes = extends
+            && kind.contains('.')
             && kind.len() <= KIND_CHARS
             && Type::from_alias(kind).is_none()
             && !kind.starts_with("x.ask");
         if !passes {
-            self.unworded(place, what, out);
+            self.unworded(scene, what, out);
             return;
         }
         let mut draft = Draft::new(kind.clone());
         for &field in FOREIGN {
             if let Some(value) = event.get(field).filter(|value| !value.is_null()) {
-                draft.fields.insert(field.to_owned(), value.clone());
+                draft.fields.put(field, value.clone());
             }
         }
-        if let Some(Value::Object(extensions)) = draft.fields.get_mut("extensions") {
-            // What others call ours is not ours.
-            extensions.remove(OWN);
-            if extensions.is_empty() {
-                draft.fields.remove("extensions");
+        draft.extensions = match event.get("extensions") {
+            Some(Value::Object(extensions)) => {
+                let mut extensions = extensions.clone();
+                // What others call ours is not ours.
+                extensions.remove(OWN);
+                (!extensions.is_empty()).then(|| Box::new(extensions))
             }
-        }
-        if let Some(text) = text.as_deref().filter(|_| !draft.fields.contains_key("content")) {
+            _ => None,
+        };
+        if let Some(text) = text.as_deref().filter(|_| !draft.fields.has("content")) {
             draft = draft.content("notification", text);
         }
         let before = (self.seq, self.n, self.ended, out.len());
-        self.emit(place, draft, out);
+        self.emit(scene, draft, out);
         let fits = out.last().is_some_and(|event| {
-            let findings = crate::check::value(Protocol::Aep, event);
+            let findings = crate::check::alone(Protocol::Aep, &event.to_json());
             findings.iter().all(|finding| finding.rule.severity <= Severity::Note)
         });
         if !fits {
             (self.seq, self.n, self.ended) = (before.0, before.1, before.2);
             out.truncate(before.3);
-            self.unworded(place, what, out);
+            self.unworded(scene, what, out);
         }
     }
 }

@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::names::Kind;
-use super::{Mode, Type, Writer, tagged};
+use super::shared::card;
+use super::{Mode, Parts, Writer};
 use crate::activity::{Activity, Ask, AskKind, Outcome, ResponseKind, What};
 use crate::agui::input;
 use crate::event::time_text;
 use crate::text;
 use crate::translate::NoteKind;
+use crate::written::{Field, Fields, Written};
 
 /// The activity type under which an ask is shown.
 pub const ASK: &str = "banister.ask";
@@ -113,7 +115,7 @@ impl Waiting {
 }
 
 impl Writer {
-    pub(super) fn ask_opened(&mut self, activity: &Activity, ask: &Ask, out: &mut Vec<Value>) {
+    pub(super) fn ask_opened(&mut self, activity: &Activity, ask: &Ask, out: &mut Vec<Written>) {
         self.waiting.open.retain(|open| open.id != ask.id);
         if self.waiting.open.len() >= ASKS {
             self.waiting.open.remove(0);
@@ -121,13 +123,13 @@ impl Writer {
         self.waiting.open.push(ask.clone());
         let mut own = self.carried(&activity.what);
         if !ask.digest.is_empty() {
-            own.insert("digest".into(), text::redact(&ask.digest).into());
+            own.put("digest", text::redact(&ask.digest));
         }
         let content = ask_content(activity, ask, self.call_of(ask));
-        self.ask_card(activity, &ask.id, &content, own, out);
+        self.ask_card(activity, &ask.id, content, own, out);
     }
 
-    pub(super) fn ask_closed(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+    pub(super) fn ask_closed(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         if !self.split(activity, out) {
             return;
         }
@@ -153,7 +155,7 @@ impl Writer {
         // What a rule decided was nobody's ask.
         if was_shown {
             let own = self.carried(&activity.what);
-            self.ask_card(activity, id, &content, own, out);
+            self.ask_card(activity, id, content, own, out);
         }
         match (action, outcome) {
             (Some(action), Outcome::Rejected | Outcome::Expired) => {
@@ -166,7 +168,7 @@ impl Writer {
     }
 
     /// Nobody waits for the answers any more.
-    pub(super) fn withdraw_asks(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+    pub(super) fn withdraw_asks(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         for ask in std::mem::take(&mut self.waiting.open) {
             self.notes.add(NoteKind::Closed, ask.id.as_str());
             let mut content = Map::new();
@@ -182,7 +184,7 @@ impl Writer {
                 updated_input: None,
             };
             let own = self.carried(&what);
-            self.ask_card(activity, &ask.id, &content, own, out);
+            self.ask_card(activity, &ask.id, content, own, out);
         }
     }
 
@@ -190,17 +192,15 @@ impl Writer {
         &mut self,
         activity: &Activity,
         id: &str,
-        content: &Map<String, Value>,
-        own: Map<String, Value>,
-        out: &mut Vec<Value>,
+        content: Map<String, Value>,
+        own: Fields,
+        out: &mut Vec<Written>,
     ) {
         let id = self.name(activity, Kind::Card, id);
         let tag = self.tag(activity);
-        let event = json!({
-            "type": "ACTIVITY_SNAPSHOT", "messageId": id, "activityType": ASK, "content": content,
-        });
-        self.shared.shown(&id, content);
-        self.push(Type::ActivitySnapshot, tagged(event, tag.as_deref()), own, out);
+        self.shared.shown(&id, &content);
+        let event = card(id, Field::Word(ASK), content).tagged(tag.as_deref());
+        self.push(Parts { own, ..event }, out);
     }
 
     fn call_of<'a>(&'a self, ask: &'a Ask) -> Option<&'a str> {

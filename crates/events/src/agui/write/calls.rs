@@ -1,15 +1,17 @@
 //! Tool calls and what became of them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::names::Kind;
-use super::{Type, Writer, fits, pieces, tagged};
+use super::{PIECE_BYTES, Parts, Type, Writer, fits_whole, pieces};
 use crate::activity::{Action, ActionKind, Activity, Decision, Gate, Status, What};
 use crate::text::{self, Redactor};
 use crate::translate::NoteKind;
+use crate::written::{Field, Fields, Written};
 
 /// How many calls are remembered; the oldest are forgotten.
 const CALLS: usize = 16_384;
@@ -96,12 +98,12 @@ impl Writer {
         id: &str,
         tool: &str,
         delta: &str,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         self.open_call(activity, id, tool, out);
         let Some(call) = self.calls.known.get_mut(id) else { return };
         let shown = call.redactor.push(delta);
-        self.add_arguments(id, &shown, out);
+        self.add_arguments(id, shown, out);
     }
 
     pub(super) fn requested(
@@ -109,7 +111,7 @@ impl Writer {
         activity: &Activity,
         action: &Action,
         gate: Option<&Gate>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         self.called(activity, action, gate, out);
         if let Some(call) = self.calls.known.get_mut(&action.id) {
@@ -127,7 +129,7 @@ impl Writer {
         activity: &Activity,
         action: &Action,
         gate: Option<&Gate>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let name = action.original_name.as_deref().unwrap_or(&action.tool);
         let open = self.calls.known.get(&action.id).map(|call| call.open);
@@ -138,17 +140,14 @@ impl Writer {
             self.open_call(activity, &action.id, name, out);
             let input = action.input.as_ref().map(text::redact_json);
             let arguments = input.map_or_else(|| "{}".to_owned(), |input| input.to_string());
-            self.add_arguments(&action.id, &arguments, out);
+            self.add_arguments(&action.id, arguments, out);
         }
-        let mut own = Map::new();
-        if self.carry {
-            own = request_facts(action, gate);
-        }
+        let own = if self.carry { request_facts(action, gate) } else { Fields::default() };
         self.close_call(&action.id, own, out);
     }
 
     /// Begins to tell a call, or goes on with it.
-    fn open_call(&mut self, activity: &Activity, source: &str, tool: &str, out: &mut Vec<Value>) {
+    fn open_call(&mut self, activity: &Activity, source: &str, tool: &str, out: &mut Vec<Written>) {
         let name = text::redact(tool).into_owned();
         let known = self.calls.known.get(source);
         let renamed = known.is_some_and(|call| call.name != name && !call.open);
@@ -181,17 +180,13 @@ impl Writer {
             self.items.assign(key.clone(), owner);
         }
         let tag = self.items.own(key, tag);
-        let mut event = json!({
-            "type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": name,
-        });
-        if let (Some(parent), Some(fields)) = (parent, event.as_object_mut()) {
-            fields.insert("parentMessageId".into(), parent.into());
-        }
-        self.push(Type::ToolCallStart, tagged(event, tag.as_deref()), Map::new(), out);
+        let mut event = call_start(id, name);
+        event.fields.maybe("parentMessageId", parent.as_deref());
+        self.push(event.tagged(tag.as_deref()), out);
     }
 
     /// The message that carries a call: the one its source names, else one of its own; none where its own has its id.
-    fn parent_of(&mut self, activity: &Activity, id: &str) -> Option<String> {
+    fn parent_of(&mut self, activity: &Activity, id: &str) -> Option<Arc<str>> {
         let assistant = Kind::from(crate::activity::Role::Assistant);
         if let Some(Value::String(parent)) = self.detail("parentMessageId").cloned()
             && !parent.is_empty()
@@ -204,7 +199,7 @@ impl Writer {
                 if known.is_none() {
                     self.names.bring(&parent, assistant);
                 }
-                return Some(parent);
+                return Some(parent.into());
             }
         }
         match self.names.kind(id) {
@@ -215,19 +210,24 @@ impl Writer {
         None
     }
 
-    fn add_arguments(&mut self, source: &str, shown: &str, out: &mut Vec<Value>) {
+    fn add_arguments(&mut self, source: &str, shown: String, out: &mut Vec<Written>) {
         let Some(call) = self.calls.known.get(source) else { return };
-        let id = call.id.clone();
-        for piece in pieces(shown) {
-            out.push(json!({ "type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": piece }));
+        let delta = |piece: Field| {
+            let id = ("toolCallId", call.id.as_str().into());
+            Parts::new(Type::ToolCallArgs, [id, ("delta", piece)])
+        };
+        if shown.len() > PIECE_BYTES {
+            out.extend(pieces(&shown).map(|piece| delta(piece.into()).into()));
+        } else if !shown.is_empty() {
+            out.push(delta(shown.into()).into());
         }
         if self.detail("metadata").is_some() {
-            let event = json!({ "type": "TOOL_CALL_ARGS", "toolCallId": id, "delta": "" });
-            self.push(Type::ToolCallArgs, event, Map::new(), out);
+            let event = delta(Field::Word(""));
+            self.push(event, out);
         }
     }
 
-    fn close_call(&mut self, source: &str, own: Map<String, Value>, out: &mut Vec<Value>) {
+    fn close_call(&mut self, source: &str, own: Fields, out: &mut Vec<Written>) {
         self.calls.open.retain(|open| open != source);
         let Some(call) = self.calls.known.get_mut(source).filter(|call| call.open) else { return };
         let rest = call.redactor.finish();
@@ -235,24 +235,25 @@ impl Writer {
         (call.open, call.live) = (false, false);
         if !live && (!rest.is_empty() || !own.is_empty()) {
             // It began before this run: it goes on in it to end.
-            out.push(json!({ "type": "TOOL_CALL_START", "toolCallId": id, "toolCallName": name }));
+            out.push(call_start(id.clone(), name).into());
             self.items.own(format!("c{id}"), None);
         }
-        self.add_arguments(source, &rest, out);
-        if live || !rest.is_empty() || !own.is_empty() {
-            let event = json!({ "type": "TOOL_CALL_END", "toolCallId": id });
-            self.push(Type::ToolCallEnd, event, own, out);
+        let ends = live || !rest.is_empty() || !own.is_empty();
+        self.add_arguments(source, rest, out);
+        if ends {
+            let event = Parts::new(Type::ToolCallEnd, [("toolCallId", id.into())]);
+            self.push(Parts { own, ..event }, out);
         }
     }
 
     /// Ends all calls.
-    pub(super) fn close_calls(&mut self, out: &mut Vec<Value>) {
+    pub(super) fn close_calls(&mut self, out: &mut Vec<Written>) {
         for source in self.calls.open.clone() {
-            self.close_call(&source, Map::new(), out);
+            self.close_call(&source, Fields::default(), out);
         }
     }
 
-    pub(super) fn action_ended(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+    pub(super) fn action_ended(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         let What::ActionEnded { id, tool, status, output, error, duration_ms } = &activity.what
         else {
             return;
@@ -271,26 +272,22 @@ impl Writer {
             // The refusal said it already.
             return;
         }
-        let mut own = Map::new();
+        let mut own = Fields::default();
         if self.carry {
             if refused || *status != Status::Success {
-                own.insert("status".into(), json!(status));
+                own.put("status", json!(status));
             }
-            if let Some(ms) = duration_ms {
-                own.insert("duration_ms".into(), json!(ms));
-            }
-            if let Some(error) = error {
-                own.insert("error".into(), text::for_people(error, 4_096).into());
-            }
+            own.maybe("duration_ms", *duration_ms);
+            own.maybe("error", error.as_deref().map(|error| text::for_people(error, 4_096)));
         }
         let mut content = content(output.as_ref(), error.as_deref());
         if refused {
             self.notes.add(NoteKind::Refused, id.as_str());
-            own.insert("refused".into(), true.into());
+            own.put("refused", true);
             content = format!("Ran although refused: {}", words(&content)).into();
         } else if ran_unasked {
             self.notes.add(NoteKind::Unconfirmed, id.as_str());
-            own.insert("unconfirmed".into(), true.into());
+            own.put("unconfirmed", true);
         }
         let prefix = match status {
             Status::Success => None,
@@ -301,7 +298,7 @@ impl Writer {
         if let Some(prefix) = prefix {
             content = format!("{prefix}: {}", words(&content)).into();
         }
-        self.result(activity, id, &content, own, out);
+        self.result(activity, id, content, own, out);
     }
 
     /// What only AG-UI has of a result, where another protocol tells the call once more before it.
@@ -327,32 +324,31 @@ impl Writer {
         id: &str,
         reason: Option<&str>,
         by: Option<&str>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let Some(call) = self.calls.known.get_mut(id) else { return };
         if std::mem::replace(&mut call.refused, true) {
             return;
         }
-        let mut own = Map::new();
-        own.insert("refused".into(), true.into());
+        let mut own = Fields::of([("refused", true.into())]);
         if let Some(by) = by.filter(|_| self.carry) {
-            own.insert("by".into(), text::for_people(by, 256).into());
-            own.extend(reason.map(|it| ("reason".into(), text::for_people(it, 4_096).into())));
+            own.put("by", text::for_people(by, 256));
+            own.maybe("reason", reason.map(|it| text::for_people(it, 4_096)));
         }
         let said = match reason {
             Some(reason) => format!("Refused: {}", text::for_people(reason, 16_384)),
             None => "Refused.".to_owned(),
         };
-        self.result(activity, id, &said.into(), own, out);
+        self.result(activity, id, said.into(), own, out);
     }
 
     fn result(
         &mut self,
         activity: &Activity,
         source: &str,
-        content: &Value,
-        own: Map<String, Value>,
-        out: &mut Vec<Value>,
+        content: Value,
+        own: Fields,
+        out: &mut Vec<Written>,
     ) {
         let Some(call) = self.calls.out(source).map(str::to_owned) else { return };
         let named = match self.detail("messageId") {
@@ -360,7 +356,7 @@ impl Writer {
                 if !id.is_empty()
                     && self.names.kind(id).is_none_or(|kind| kind == Kind::Result) =>
             {
-                let id = id.clone();
+                let id: Arc<str> = id.as_str().into();
                 self.names.bring(&id, Kind::Result);
                 Some(id)
             }
@@ -368,27 +364,34 @@ impl Writer {
         };
         let message = named.unwrap_or_else(|| self.mint(activity, Kind::Result, source));
         let tag = self.tag(activity);
-        let event = |content: &Value| {
-            let event = json!({
-                "type": "TOOL_CALL_RESULT", "messageId": message, "toolCallId": call,
-                "content": content, "role": "tool",
-            });
-            tagged(event, tag.as_deref())
+        let event = |content: Field| {
+            let fields = [
+                ("messageId", Field::Shared(Arc::clone(&message))),
+                ("toolCallId", call.as_str().into()),
+                ("content", content),
+                ("role", Field::Word("tool")),
+            ];
+            Parts::new(Type::ToolCallResult, fields).tagged(tag.as_deref())
         };
-        let mut whole = event(content);
-        if !fits(Type::ToolCallResult, &whole) {
-            let words = match content {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
+        let mut whole = event(content.into());
+        if !whole.fits() {
+            let words = match whole.fields.get_mut("content") {
+                Some(Field::Text(text)) => std::mem::take(text),
+                Some(Field::Value(value)) => value.to_string(),
+                _ => String::new(),
             };
-            let short = text::shorten(&words, super::PIECE_BYTES);
+            let short = text::shorten(&words, PIECE_BYTES);
             if short.len() < words.len() {
                 self.notes.add(NoteKind::Shortened, source);
             }
-            whole = event(&Value::from(short));
+            whole = event(short.into());
         }
-        self.push(Type::ToolCallResult, whole, own, out);
+        self.push(Parts { own, ..whole }, out);
     }
+}
+
+fn call_start(id: String, name: String) -> Parts {
+    Parts::new(Type::ToolCallStart, [("toolCallId", id.into()), ("toolCallName", name.into())])
 }
 
 /// What an action gave: a text, or parts where it gave these.
@@ -401,7 +404,7 @@ fn content(output: Option<&Value>, error: Option<&str>) -> Value {
             let event = json!({
                 "type": "TOOL_CALL_RESULT", "messageId": "", "toolCallId": "", "content": parts,
             });
-            if fits(Type::ToolCallResult, &event) { parts } else { parts.to_string().into() }
+            if fits_whole(Type::ToolCallResult, &event) { parts } else { parts.to_string().into() }
         }
         (None, Some(value)) => text::redact_json(value).to_string().into(),
         (None, None) => "".into(),
@@ -416,18 +419,17 @@ fn words(content: &Value) -> String {
 }
 
 /// What AG-UI has no field for of an action that is requested.
-fn request_facts(action: &Action, gate: Option<&Gate>) -> Map<String, Value> {
-    let mut own = Map::new();
+fn request_facts(action: &Action, gate: Option<&Gate>) -> Fields {
+    let mut own = Fields::default();
     if action.original_name.is_some() {
-        own.insert("tool".into(), json!(action.tool));
+        own.put("tool", action.tool.as_str());
     }
     if action.kind != ActionKind::Tool {
-        own.insert("kind".into(), json!(action.kind));
+        own.put("kind", json!(action.kind));
     }
-    let texts = [("server", &action.server), ("rationale", &action.rationale)];
-    own.extend(texts.into_iter().filter_map(|(name, text)| {
-        Some((name.to_owned(), Value::from(text::for_people(text.as_deref()?, 4_096))))
-    }));
-    own.extend(gate.map(|gate| ("gate".to_owned(), text::redact_json(&json!(gate)))));
+    let shown = |text: &String| text::for_people(text, 4_096);
+    own.maybe("server", action.server.as_ref().map(shown));
+    own.maybe("rationale", action.rationale.as_ref().map(shown));
+    own.maybe("gate", gate.map(|gate| text::redacted(json!(gate))));
     own
 }

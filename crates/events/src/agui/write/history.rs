@@ -63,13 +63,13 @@ impl History {
 
     /// Takes one activity in.
     pub fn add(&mut self, activity: &Activity) {
-        let events = self.writer.write(activity);
+        let mut events = Vec::new();
+        self.writer.write_to(activity, &mut events);
         // Nobody reads what a fold of events was noted for.
         self.writer.notes();
         for event in events {
-            let kind = event.get("type").and_then(Value::as_str).and_then(Type::parse);
-            let bytes = event.to_string();
-            if let (Some(kind), Ok(document)) = (kind, self.parser.parse_text(&bytes))
+            let (kind, bytes) = (Type::parse(event.kind()), event.to_json());
+            if let (Some(kind), Ok(document)) = (kind, self.parser.parse(&bytes))
                 && let Some(step) = Step::new(kind, document.root())
             {
                 self.reducer.apply(&step, &mut Vec::new());

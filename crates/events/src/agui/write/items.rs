@@ -1,15 +1,17 @@
 //! What is told in pieces or spans something: messages, thoughts, steps, subagents.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::names::Kind;
-use super::{Type, Writer, pieces, remember, tagged};
+use super::{PIECE_BYTES, Parts, Type, Writer, pieces, remember};
 use crate::activity::{Activity, Ending, Role, What};
 use crate::text::{self, Redactor};
 use crate::translate::NoteKind;
+use crate::written::{Field, Fields, Written};
 
 /// How many of a kind may be open at once; after that the oldest is closed.
 const OPEN: usize = 1_024;
@@ -35,7 +37,7 @@ pub(super) struct Items {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Text {
-    id: String,
+    id: Arc<str>,
     /// None for a thought.
     role: Option<Role>,
     tag: Option<String>,
@@ -60,7 +62,7 @@ struct Subagent {
 
 /// A piece of a message, or of a thought.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Said<'a> {
+pub(super) struct TextPiece<'a> {
     pub(super) message: &'a str,
     /// None for a thought.
     pub(super) role: Option<Role>,
@@ -84,7 +86,7 @@ impl Items {
     }
 
     /// Says again what is open.
-    pub(super) fn resume(&mut self, out: &mut Vec<Value>) {
+    pub(super) fn resume(&mut self, out: &mut Vec<Written>) {
         for subagent in &self.subagents {
             let mut start = subagent.start.clone();
             if let Some(fields) = start.as_object_mut()
@@ -94,10 +96,10 @@ impl Items {
                 fields.shift_remove("parentSubagentRunId");
             }
             self.started.insert(subagent.id.clone());
-            out.push(start);
+            out.push(start.into());
         }
         for step in &self.steps {
-            out.push(step_event(Type::StepStarted, step));
+            out.push(step_event(Type::StepStarted, step).into());
         }
     }
 
@@ -133,7 +135,12 @@ impl Items {
 }
 
 impl Writer {
-    pub(super) fn said(&mut self, activity: &Activity, said: Said<'_>, out: &mut Vec<Value>) {
+    pub(super) fn said(
+        &mut self,
+        activity: &Activity,
+        said: TextPiece<'_>,
+        out: &mut Vec<Written>,
+    ) {
         let kind = said.role.map_or(Kind::Reasoning, Kind::from);
         let id = self.name(activity, kind, said.message);
         let known = self.items.texts.iter().position(|text| text.id == id);
@@ -157,62 +164,63 @@ impl Writer {
         if !(resumed && !text.live && shown.is_empty()) {
             self.open_text(at, out);
         }
-        self.add_text(at, &shown, out);
+        self.add_text(at, shown, out);
         if said.last {
             self.close_text(at, out);
         }
     }
 
     /// Begins a message in this run.
-    fn open_text(&mut self, at: usize, out: &mut Vec<Value>) {
+    fn open_text(&mut self, at: usize, out: &mut Vec<Written>) {
         let Some(text) = self.items.texts.get_mut(at).filter(|text| !text.live) else { return };
         text.live = true;
-        let (id, role) = (text.id.clone(), text.role);
+        let (id, role) = (Arc::clone(&text.id), text.role);
         let (key, tag) = (text_key(text), text.tag.clone());
         let tag = self.items.own(key, tag);
         let event = if let Some(role) = role {
-            let mut event =
-                json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": role.name() });
-            if let (Some(Value::String(name)), Some(fields)) =
-                (self.detail("name"), event.as_object_mut())
-            {
-                fields.insert("name".into(), text::redact(name).into());
+            let mut event = of_message(Type::TextMessageStart, &id);
+            event.fields.word("role", role.name());
+            if let Some(Value::String(name)) = self.detail("name") {
+                event.fields.put("name", text::redact(name));
             }
             event
         } else {
-            let span = json!({ "type": "REASONING_START", "messageId": id });
-            out.push(tagged(span, tag.as_deref()));
-            json!({ "type": "REASONING_MESSAGE_START", "messageId": id, "role": "reasoning" })
+            out.push(of_message(Type::ReasoningStart, &id).tagged(tag.as_deref()).into());
+            let mut event = of_message(Type::ReasoningMessageStart, &id);
+            event.fields.word("role", "reasoning");
+            event
         };
-        let kind =
-            if role.is_some() { Type::TextMessageStart } else { Type::ReasoningMessageStart };
-        self.push(kind, tagged(event, tag.as_deref()), Map::new(), out);
+        self.push(event.tagged(tag.as_deref()), out);
     }
 
-    fn add_text(&mut self, at: usize, shown: &str, out: &mut Vec<Value>) {
+    fn add_text(&mut self, at: usize, shown: String, out: &mut Vec<Written>) {
         let Some(text) = self.items.texts.get(at).filter(|text| text.live) else { return };
-        let id = text.id.clone();
+        let id = Arc::clone(&text.id);
         let kind = match text.role {
             Some(_) => Type::TextMessageContent,
             None => Type::ReasoningMessageContent,
         };
         let has_metadata = self.detail("metadata").is_some();
-        for piece in pieces(shown) {
-            out.push(json!({ "type": kind.name(), "messageId": id, "delta": piece }));
+        let delta = |piece: Field| {
+            Parts::new(kind, [("messageId", Field::Shared(Arc::clone(&id))), ("delta", piece)])
+        };
+        if shown.len() > PIECE_BYTES {
+            out.extend(pieces(&shown).map(|piece| delta(piece.into()).into()));
+        } else if !shown.is_empty() {
+            out.push(delta(shown.into()).into());
         }
         if has_metadata {
-            let event = json!({ "type": kind.name(), "messageId": id, "delta": "" });
-            self.push(kind, event, Map::new(), out);
+            self.push(delta(Field::Word("")), out);
         }
     }
 
     /// Ends a message.
-    fn close_text(&mut self, at: usize, out: &mut Vec<Value>) {
+    fn close_text(&mut self, at: usize, out: &mut Vec<Written>) {
         let Some(text) = self.items.texts.get_mut(at) else { return };
         let rest = text.redactor.finish();
         if !rest.is_empty() {
             self.open_text(at, out);
-            self.add_text(at, &rest, out);
+            self.add_text(at, rest, out);
         }
         if at >= self.items.texts.len() {
             return;
@@ -222,42 +230,44 @@ impl Writer {
             return;
         }
         if text.role.is_some() {
-            out.push(json!({ "type": "TEXT_MESSAGE_END", "messageId": text.id }));
+            out.push(of_message(Type::TextMessageEnd, &text.id).into());
         } else {
-            out.push(json!({ "type": "REASONING_MESSAGE_END", "messageId": text.id }));
-            out.push(json!({ "type": "REASONING_END", "messageId": text.id }));
+            out.push(of_message(Type::ReasoningMessageEnd, &text.id).into());
+            out.push(of_message(Type::ReasoningEnd, &text.id).into());
         }
     }
 
     /// Ends all messages.
-    pub(super) fn close_texts(&mut self, out: &mut Vec<Value>) {
+    pub(super) fn close_texts(&mut self, out: &mut Vec<Written>) {
         while !self.items.texts.is_empty() {
             self.close_text(0, out);
         }
     }
 
-    pub(super) fn step_started(&mut self, activity: &Activity, name: &str, out: &mut Vec<Value>) {
+    pub(super) fn step_started(&mut self, activity: &Activity, name: &str, out: &mut Vec<Written>) {
         let step = Step { name: name.to_owned(), tag: self.tag(activity) };
         if self.items.steps.contains(&step) || self.items.steps.len() >= OPEN {
             self.notes.add(NoteKind::Dropped, "step_started");
             return;
         }
-        out.push(step_event(Type::StepStarted, &step));
+        out.push(step_event(Type::StepStarted, &step).into());
         self.items.steps.push(step);
     }
 
-    pub(super) fn step_ended(&mut self, activity: &Activity, name: &str, out: &mut Vec<Value>) {
+    pub(super) fn step_ended(&mut self, activity: &Activity, name: &str, out: &mut Vec<Written>) {
         let tag = self.tag(activity);
         // A step is finished by whoever started it.
         let own = self.items.steps.iter().rposition(|step| step.name == name && step.tag == tag);
         let at = own.or_else(|| self.items.steps.iter().rposition(|step| step.name == name));
         match at {
-            Some(at) => out.push(step_event(Type::StepFinished, &self.items.steps.remove(at))),
+            Some(at) => {
+                out.push(step_event(Type::StepFinished, &self.items.steps.remove(at)).into());
+            }
             None => self.notes.add(NoteKind::Dropped, "step_ended"),
         }
     }
 
-    pub(super) fn subagent_started(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+    pub(super) fn subagent_started(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         let What::SubagentStarted { id, name, description, parent, action } = &activity.what else {
             return;
         };
@@ -302,7 +312,7 @@ impl Writer {
         remember(&mut self.items.used, called.clone());
         remember(&mut self.items.started, called.clone());
         let start = Value::Object(fields);
-        out.push(start.clone());
+        out.push(start.clone().into());
         self.items.subagents.push(Subagent { id: called, start, waits: None });
     }
 
@@ -312,7 +322,7 @@ impl Writer {
         id: &str,
         ending: &Ending,
         result: Option<&Value>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let called = self.items.subagent(id).to_owned();
         if !self.items.subagents.iter().any(|subagent| subagent.id == called) {
@@ -339,68 +349,59 @@ impl Writer {
             return;
         }
         self.items.subagents.remove(at);
-        let mut own = Map::new();
+        let mut own = Fields::default();
         if self.carry {
             super::turn::ending_facts(ending, &mut own);
         }
-        let (kind, event) = match ending {
+        let mut event = match ending {
             Ending::Failed { message, code, .. } => {
                 let message = text::for_people(message, 16_384);
-                let mut event = json!({
-                    "type": "SUBAGENT_ERROR", "subagentRunId": called, "message": message,
-                });
-                if let (Some(code), Some(fields)) = (code, event.as_object_mut()) {
-                    fields.insert("code".into(), text::for_people(code, 256).into());
-                }
-                (Type::SubagentError, event)
+                let mut event = of_subagent(Type::SubagentError, &called);
+                event.fields.put("message", message);
+                event.fields.maybe("code", code.as_deref().map(|code| text::for_people(code, 256)));
+                event
             }
             Ending::Cancelled { reason, .. } => {
                 let message = reason.as_deref().unwrap_or("cancelled");
-                let message = text::for_people(message, 16_384);
-                let event = json!({
-                    "type": "SUBAGENT_ERROR", "subagentRunId": called, "message": message,
-                    "code": "cancelled",
-                });
-                (Type::SubagentError, event)
+                let mut event = of_subagent(Type::SubagentError, &called);
+                event.fields.put("message", text::for_people(message, 16_384));
+                event.fields.word("code", "cancelled");
+                event
             }
             Ending::Completed | Ending::Suspended { .. } => {
-                let mut event = json!({ "type": "SUBAGENT_FINISHED", "subagentRunId": called });
-                if let (Some(result), Some(fields)) =
-                    (result.filter(|it| !it.is_null()), event.as_object_mut())
-                {
-                    fields.insert("result".into(), text::redact_json(result));
-                    if !super::fits(Type::SubagentFinished, &event)
-                        && let Some(fields) = event.as_object_mut()
-                    {
-                        fields.shift_remove("result");
+                let mut event = of_subagent(Type::SubagentFinished, &called);
+                if let Some(result) = result.filter(|it| !it.is_null()) {
+                    event.fields.put("result", text::redact_json(result));
+                    if !event.fits() {
+                        event.fields.remove("result");
                     }
                 }
-                (Type::SubagentFinished, event)
+                event
             }
         };
-        self.push(kind, event, own, out);
+        event.own = own;
+        self.push(event, out);
     }
 
     /// Ends steps, messages, thoughts and calls, then subagents, the last one first. `waiting` are the asks that the run
     /// ends over, with the ids of their interrupts.
-    pub(super) fn settle(&mut self, waiting: Option<&[(String, String)]>, out: &mut Vec<Value>) {
+    pub(super) fn settle(&mut self, waiting: Option<&[(String, String)]>, out: &mut Vec<Written>) {
         while let Some(step) = self.items.steps.pop() {
-            out.push(step_event(Type::StepFinished, &step));
+            out.push(step_event(Type::StepFinished, &step).into());
         }
         self.close_texts(out);
         self.close_calls(out);
         while let Some(subagent) = self.items.subagents.pop() {
-            let mut event = json!({ "type": "SUBAGENT_FINISHED", "subagentRunId": subagent.id });
-            if let (Some(listed), Some(asks), Some(fields)) =
-                (waiting, subagent.waits, event.as_object_mut())
-            {
+            let mut event = of_subagent(Type::SubagentFinished, &subagent.id);
+            if let (Some(listed), Some(asks)) = (waiting, subagent.waits) {
                 let of = |ask: &String| listed.iter().find(|(id, it)| id == ask || it == ask);
                 let ids: Vec<&str> =
                     asks.iter().filter_map(of).map(|(_, interrupt)| interrupt.as_str()).collect();
-                let outcome = json!({ "type": "suspended", "interruptIds": ids });
-                fields.insert("outcome".into(), outcome);
+                let mut outcome = Fields::of([("type", Field::Word("suspended"))]);
+                outcome.put("interruptIds", Value::from(ids));
+                event.fields.put("outcome", outcome);
             }
-            out.push(event);
+            out.push(event.into());
         }
     }
 }
@@ -409,6 +410,14 @@ fn text_key(text: &Text) -> String {
     format!("{}{}", if text.role.is_some() { "t" } else { "r" }, text.id)
 }
 
-fn step_event(kind: Type, step: &Step) -> Value {
-    tagged(json!({ "type": kind.name(), "stepName": step.name }), step.tag.as_deref())
+fn step_event(kind: Type, step: &Step) -> Parts {
+    Parts::new(kind, [("stepName", step.name.as_str().into())]).tagged(step.tag.as_deref())
+}
+
+fn of_message(kind: Type, id: &Arc<str>) -> Parts {
+    Parts::new(kind, [("messageId", Field::Shared(Arc::clone(id)))])
+}
+
+fn of_subagent(kind: Type, id: &str) -> Parts {
+    Parts::new(kind, [("subagentRunId", id.into())])
 }

@@ -4,6 +4,7 @@
 //! one, and keeps it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -62,9 +63,21 @@ impl Kind {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Names {
     /// What the source calls it → what it is called here.
-    given: BTreeMap<String, String>,
+    given: BTreeMap<String, Arc<str>>,
     taken: BTreeMap<String, Taken>,
     order: VecDeque<String>,
+    /// What was named last: texts come in many pieces.
+    #[serde(skip)]
+    newest: Option<Named>,
+}
+
+/// Something of the source, and the id that it has here.
+#[derive(Debug, Clone)]
+struct Named {
+    kind: Kind,
+    author: Option<String>,
+    source: String,
+    id: Arc<str>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -82,22 +95,42 @@ impl Names {
         author: Option<&str>,
         source: &str,
         derived: &dyn Fn(u64) -> String,
-    ) -> (String, bool) {
+    ) -> (Arc<str>, bool) {
+        if let Some(newest) = &self.newest
+            && newest.kind == kind
+            && newest.source == source
+            && newest.author.as_deref() == author
+        {
+            return (Arc::clone(&newest.id), false);
+        }
+        let (id, renamed) = self.search(kind, author, source, derived);
+        let (author, source) = (author.map(str::to_owned), source.to_owned());
+        self.newest = Some(Named { kind, author, source, id: Arc::clone(&id) });
+        (id, renamed)
+    }
+
+    fn search(
+        &mut self,
+        kind: Kind,
+        author: Option<&str>,
+        source: &str,
+        derived: &dyn Fn(u64) -> String,
+    ) -> (Arc<str>, bool) {
         let key =
             format!("{kind:?}\n{}\n{source}", author.map_or("-".to_owned(), |it| format!("+{it}")));
         if let Some(known) = self.given.get(&key)
-            && self.taken.get(known).is_some_and(|taken| taken.kind == kind)
+            && self.taken.get(&**known).is_some_and(|taken| taken.kind == kind)
         {
-            return (known.clone(), false);
+            return (Arc::clone(known), false);
         }
         let free = match self.taken.get(source) {
             None => true,
             Some(taken) => taken.kind == kind && taken.key.is_none(),
         };
         let kept = !source.is_empty() && free;
-        let id = if kept { source.to_owned() } else { self.mint(&|_| false, derived) };
+        let id: Arc<str> = if kept { source.into() } else { self.mint(&|_| false, derived).into() };
         self.take(&id, kind, Some(key.clone()));
-        self.given.insert(key, id.clone());
+        self.given.insert(key, Arc::clone(&id));
         (id, !kept)
     }
 
@@ -131,6 +164,8 @@ impl Names {
     }
 
     fn take(&mut self, id: &str, kind: Kind, key: Option<String>) {
+        // Whose an id is may change with this.
+        self.newest = None;
         if self.taken.insert(id.to_owned(), Taken { kind, key }).is_none() {
             self.order.push_back(id.to_owned());
         }

@@ -1,18 +1,20 @@
 //! What is told in one event: state, messages, cards, and what only one protocol has a word for.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::names::Kind;
-use super::{KEY, Type, Writer, fields_of, fits, tagged};
+use super::{KEY, Parts, Type, Writer, fields_of, fits_whole};
 use crate::activity::{Activity, What};
 use crate::agui::patch;
 use crate::event::Protocol;
 use crate::json::Parser;
 use crate::text;
 use crate::translate::NoteKind;
+use crate::written::{Field, Fields, Written};
 
 /// The largest state and the largest card that are followed, and how many cards are.
 const STATE_BYTES: usize = 1024 * 1024;
@@ -29,7 +31,7 @@ pub(super) struct Shared {
     state: Option<Followed>,
     cards: Vec<(String, Followed)>,
     /// The card that tells how far this turn is.
-    progress: Option<String>,
+    progress: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -116,12 +118,12 @@ impl Shared {
 }
 
 impl Writer {
-    pub(super) fn state_set(&mut self, activity: &Activity, state: &Value, out: &mut Vec<Value>) {
+    pub(super) fn state_set(&mut self, activity: &Activity, state: &Value, out: &mut Vec<Written>) {
         let state = text::redact_json(state);
         let tag = self.tag(activity);
-        let event = json!({ "type": "STATE_SNAPSHOT", "snapshot": state });
+        let event = Parts::new(Type::StateSnapshot, [("snapshot", state.clone().into())]);
         let before = out.len();
-        self.push(Type::StateSnapshot, tagged(event, tag.as_deref()), Map::new(), out);
+        self.push(event.tagged(tag.as_deref()), out);
         if out.len() > before {
             self.shared.told_state(&state);
         }
@@ -131,7 +133,7 @@ impl Writer {
         &mut self,
         activity: &Activity,
         patch: &Value,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let patch = self.fitting(Type::StateDelta, "delta", patch);
         let state = &mut self.shared.state;
@@ -142,7 +144,8 @@ impl Writer {
             return;
         };
         let tag = self.tag(activity);
-        out.push(tagged(json!({ "type": "STATE_DELTA", "delta": patch }), tag.as_deref()));
+        let event = Parts::new(Type::StateDelta, [("delta", patch.into())]);
+        out.push(event.tagged(tag.as_deref()).into());
     }
 
     /// The operations of a patch that are any, free of credentials.
@@ -167,7 +170,7 @@ impl Writer {
             } else {
                 event
             };
-            if fits(kind, &event) {
+            if fits_whole(kind, &event) {
                 fitting.push(operation);
             } else {
                 self.notes.add(NoteKind::Dropped, "patch");
@@ -177,7 +180,7 @@ impl Writer {
         (whole.to_string().len() < crate::limits::MESSAGE_BYTES / 2).then_some(whole)
     }
 
-    pub(super) fn messages_set(&mut self, messages: &[Value], out: &mut Vec<Value>) {
+    pub(super) fn messages_set(&mut self, messages: &[Value], out: &mut Vec<Written>) {
         // What a snapshot drops while it is being told would be lost.
         self.close_texts(out);
         self.close_calls(out);
@@ -193,8 +196,8 @@ impl Writer {
             }
         }
         self.restated(&kept);
-        let event = json!({ "type": "MESSAGES_SNAPSHOT", "messages": kept });
-        self.push(Type::MessagesSnapshot, event, Map::new(), out);
+        let messages = Value::Array(kept);
+        self.push(Parts::new(Type::MessagesSnapshot, [("messages", messages.into())]), out);
     }
 
     /// Takes over messages that a client gets all at once.
@@ -225,25 +228,22 @@ impl Writer {
         }
     }
 
-    pub(super) fn card_shown(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+    pub(super) fn card_shown(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         let What::CardShown { id, kind, content, replace } = &activity.what else { return };
         let id = self.name(activity, Kind::Card, id);
         let Value::Object(content) = text::redact_json(&Value::Object(content.clone())) else {
             return;
         };
         let tag = self.tag(activity);
-        let mut event = json!({
-            "type": "ACTIVITY_SNAPSHOT", "messageId": id,
-            "activityType": text::redact(kind), "content": content,
-        });
-        let known = self.shared.cards.iter().any(|(own, _)| *own == id);
-        if let (false, Some(fields)) = (*replace, event.as_object_mut()) {
-            fields.insert("replace".into(), false.into());
-        }
+        let known = self.shared.cards.iter().any(|(own, _)| **own == *id);
         if *replace || !known {
             self.shared.shown(&id, &content);
         }
-        self.push(Type::ActivitySnapshot, tagged(event, tag.as_deref()), Map::new(), out);
+        let mut event = card(id, text::redact(kind).into(), content);
+        if !*replace {
+            event.fields.put("replace", false);
+        }
+        self.push(event.tagged(tag.as_deref()), out);
     }
 
     pub(super) fn card_patched(
@@ -252,11 +252,11 @@ impl Writer {
         id: &str,
         kind: &str,
         patch: &Value,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         let id = self.name(activity, Kind::Card, id);
         let patch = self.fitting(Type::ActivityDelta, "patch", patch);
-        let card = self.shared.cards.iter_mut().find(|(own, _)| *own == id);
+        let card = self.shared.cards.iter_mut().find(|(own, _)| **own == *id);
         let (Some(patch), Some((_, card))) = (patch, card) else {
             self.notes.add(NoteKind::Dropped, "card_patched");
             return;
@@ -265,19 +265,20 @@ impl Writer {
         {
             self.shared
                 .cards
-                .retain(|(own, it)| *own != id || it.value.as_ref().is_none_or(Value::is_object));
+                .retain(|(own, it)| **own != *id || it.value.as_ref().is_none_or(Value::is_object));
             self.notes.add(NoteKind::Dropped, "card_patched");
             return;
         }
-        let event = json!({
-            "type": "ACTIVITY_DELTA", "messageId": id, "activityType": text::redact(kind),
-            "patch": patch,
-        });
-        self.push(Type::ActivityDelta, event, Map::new(), out);
+        let fields = [
+            ("messageId", Field::Shared(id)),
+            ("activityType", text::redact(kind).into()),
+            ("patch", patch.into()),
+        ];
+        self.push(Parts::new(Type::ActivityDelta, fields), out);
     }
 
     /// Shows what AG-UI has no event for and people should see.
-    pub(super) fn own_card(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+    pub(super) fn own_card(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         let words = |text: &str| Value::from(text::for_people(text, WORDS));
         let mut content = Map::new();
         let mut put = |name: &str, value: Option<Value>| {
@@ -290,74 +291,71 @@ impl Writer {
                 put("total", total.map(Value::from));
                 put("description", description.as_deref().map(words));
                 put("etaMs", eta_ms.map(Value::from));
-                "progress"
+                "banister.progress"
             }
             What::Planned { text } => {
                 put("text", Some(words(text)));
-                "plan"
+                "banister.plan"
             }
             What::Notified { text } => {
                 put("text", Some(words(text)));
-                "notice"
+                "banister.notice"
             }
             What::Erred { message, code } => {
                 put("message", Some(words(message)));
                 put("code", code.as_deref().map(words));
-                "error"
+                "banister.error"
             }
             What::HandedOff { reason, target, uri } => {
                 put("reason", Some(words(reason)));
                 put("target", target.as_deref().map(words));
                 put("uri", uri.as_deref().map(words));
-                "handoff"
+                "banister.handoff"
             }
             _ => return,
         };
-        let id = match (&self.shared.progress, kind) {
-            (Some(id), "progress") => id.clone(),
-            _ => self.mint(activity, Kind::Card, kind),
+        let name = kind.strip_prefix("banister.").unwrap_or(kind);
+        let id: Arc<str> = match (&self.shared.progress, name) {
+            (Some(id), "progress") => Arc::clone(id),
+            _ => self.mint(activity, Kind::Card, name),
         };
-        if kind == "progress" {
-            self.shared.progress = Some(id.clone());
+        if name == "progress" {
+            self.shared.progress = Some(Arc::clone(&id));
         }
         let tag = self.tag(activity);
-        let event = json!({
-            "type": "ACTIVITY_SNAPSHOT", "messageId": id, "activityType": format!("banister.{kind}"),
-            "content": content,
-        });
         self.shared.shown(&id, &content);
         let own = self.carried(&activity.what);
-        self.push(Type::ActivitySnapshot, tagged(event, tag.as_deref()), own, out);
+        let event = card(id, Field::Word(kind), content);
+        self.push(Parts { own, ..event.tagged(tag.as_deref()) }, out);
     }
 
     /// Tells what AG-UI has no event for and programs may want.
-    pub(super) fn custom(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+    pub(super) fn custom(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         let (kind, fields) = fields_of(&activity.what);
         let tag = self.tag(activity);
-        let event =
-            json!({ "type": "CUSTOM", "name": format!("banister.{kind}"), "value": fields });
-        self.push(Type::Custom, tagged(event, tag.as_deref()), Map::new(), out);
+        let fields = [("name", format!("banister.{kind}").into()), ("value", fields.into())];
+        self.push(Parts::new(Type::Custom, fields).tagged(tag.as_deref()), out);
     }
 
-    pub(super) fn raw(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+    pub(super) fn raw(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         let What::Raw { protocol, kind, text: words, event } = &activity.what else { return };
         if *protocol == Protocol::Agui
             && let Some(own) = Type::parse(kind)
             && let Some(event) = self.native(activity, own, event)
         {
-            out.push(event);
+            out.push(event.into());
             return;
         }
-        let mut own = Map::new();
+        let mut own = Fields::default();
         if self.carry {
-            own.insert("kind".into(), text::redact(kind).into());
-            own.extend(words.as_deref().map(|it| ("text".into(), text::redact(it).into())));
+            own.put("kind", text::redact(kind));
+            own.maybe("text", words.as_deref().map(text::redact));
         }
         let tag = self.tag(activity);
-        let event = json!({
-            "type": "RAW", "source": protocol.name(), "event": text::redact_json(event),
-        });
-        self.push(Type::Raw, tagged(event, tag.as_deref()), own, out);
+        let fields =
+            [("source", Field::Word(protocol.name())), ("event", text::redact_json(event).into())];
+        let event = Parts::new(Type::Raw, fields).tagged(tag.as_deref());
+        self.push(Parts { own, ..event }, out);
     }
 
     /// An event of AG-UI's own as it may go out again.
@@ -394,13 +392,22 @@ impl Writer {
                 event.insert("entityId".into(), target.into());
                 event.shift_remove("encryptedValueType");
                 let event = Value::Object(event);
-                return fits(kind, &event).then_some(event);
+                return fits_whole(kind, &event).then_some(event);
             }
             _ => return None,
         };
-        let event = tagged(event, self.tag(activity).as_deref());
-        fits(kind, &event).then_some(event)
+        let mut event = event;
+        if let (Some(fields), Some(tag)) = (event.as_object_mut(), self.tag(activity)) {
+            fields.insert("subagentRunId".into(), tag.into());
+        }
+        fits_whole(kind, &event).then_some(event)
     }
+}
+
+pub(super) fn card(id: Arc<str>, kind: Field, content: Map<String, Value>) -> Parts {
+    let fields =
+        [("messageId", Field::Shared(id)), ("activityType", kind), ("content", content.into())];
+    Parts::new(Type::ActivitySnapshot, fields)
 }
 
 /// A message without credentials. Arguments stay as they are written unless there is one in them.
@@ -431,5 +438,5 @@ pub(super) fn redacted_message(message: &Value) -> Value {
 /// Whether a client takes a message.
 pub(super) fn is_message(message: &Value) -> bool {
     let event = json!({ "type": "MESSAGES_SNAPSHOT", "messages": [message] });
-    message.get("encryptedValueType").is_none() && fits(Type::MessagesSnapshot, &event)
+    message.get("encryptedValueType").is_none() && fits_whole(Type::MessagesSnapshot, &event)
 }

@@ -1,12 +1,16 @@
 //! How turns make runs: how they begin, what they used, how they end.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::names::Kind;
-use super::{Mode, Phase, RUNS, Type, Writer, fits, pieces};
+use super::{Mode, Parts, Phase, RUNS, Type, Writer, pieces};
 use crate::activity::{Activity, Ending, Role, Usage, What};
+use crate::id::{self, Decimal};
+use crate::text;
 use crate::translate::NoteKind;
-use crate::{id, text};
+use crate::written::{Field, Fields, Written};
 
 /// The largest count that every client reads.
 const MOST: u64 = (1 << 53) - 1;
@@ -16,7 +20,7 @@ const MODELS: usize = 256;
 
 impl Writer {
     /// Begins a run where an activity needs one; whether it is to be told in it.
-    pub(super) fn enter(&mut self, activity: &Activity, out: &mut Vec<Value>) -> bool {
+    pub(super) fn enter(&mut self, activity: &Activity, out: &mut Vec<Written>) -> bool {
         match &activity.what {
             What::TurnStarted { .. } => {}
             What::TurnEnded {
@@ -80,7 +84,7 @@ impl Writer {
     }
 
     /// Begins a run, with the answers that it goes on with.
-    pub(super) fn start(&mut self, activity: &Activity, out: &mut Vec<Value>) {
+    pub(super) fn start(&mut self, activity: &Activity, out: &mut Vec<Written>) {
         let context = &activity.context;
         if self.thread.is_none() {
             let named = context.session.clone().filter(|session| !session.is_empty());
@@ -109,19 +113,14 @@ impl Writer {
             }
             input
         });
-        if let Some(fields) = started.as_object_mut() {
-            if let Some(Value::String(parent)) =
-                before.as_ref().and_then(|it| it.get("parentRunId"))
-            {
-                fields.insert("parentRunId".into(), parent.as_str().into());
-            }
-            fields.extend(input.map(|input| ("input".to_owned(), input)));
+        if let Some(Value::String(parent)) = before.as_ref().and_then(|it| it.get("parentRunId")) {
+            started.fields.put("parentRunId", parent.as_str());
         }
-        let mut own = Map::new();
+        started.fields.maybe("input", input);
         if let (What::TurnStarted { summary: Some(summary), .. }, true) =
             (&activity.what, self.carry)
         {
-            own.insert("summary".into(), text::for_people(summary, 16_384).into());
+            started.own.put("summary", text::for_people(summary, 16_384));
         }
         self.items.renew();
         self.calls.begin();
@@ -130,7 +129,7 @@ impl Writer {
             self.restated(messages);
         }
         let detail = self.detail.take();
-        self.push(Type::RunStarted, started, own, out);
+        self.push(started, out);
         self.detail = detail;
         self.told = messages.is_some();
         if !self.told {
@@ -161,8 +160,8 @@ impl Writer {
         let run = run.unwrap_or_else(|| {
             self.runs_minted += 1;
             let origin = &activity.origin;
-            let parts = [&*origin.session, &origin.seq.to_string(), &self.runs_minted.to_string()];
-            id::derive("run_", &parts)
+            let (seq, minted) = (Decimal::of(origin.seq), Decimal::of(self.runs_minted));
+            id::derive("run_", &[&origin.session, seq.as_str(), minted.as_str()])
         });
         if self.runs.len() >= RUNS {
             self.runs.pop_front();
@@ -175,7 +174,7 @@ impl Writer {
         &mut self,
         activity: &Activity,
         request: Option<&str>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         if self.turn {
             self.notes.add(NoteKind::Closed, "turn");
@@ -204,7 +203,12 @@ impl Writer {
     }
 
     /// Tells a message of an input that a client may not have.
-    fn tell_message(&mut self, activity: &Activity, message: &Value, out: &mut Vec<Value>) -> bool {
+    fn tell_message(
+        &mut self,
+        activity: &Activity,
+        message: &Value,
+        out: &mut Vec<Written>,
+    ) -> bool {
         let word = |name: &str| message.get(name).and_then(Value::as_str);
         let (Some(id), Some(role)) = (word("id"), word("role")) else { return false };
         let speaker = match role {
@@ -228,13 +232,18 @@ impl Writer {
         speaker == Role::User
     }
 
-    fn tell_text(&mut self, id: &str, role: &str, words: &str, out: &mut Vec<Value>) {
+    fn tell_text(&mut self, id: &Arc<str>, role: &str, words: &str, out: &mut Vec<Written>) {
         self.items.own(format!("t{id}"), None);
-        out.push(json!({ "type": "TEXT_MESSAGE_START", "messageId": id, "role": role }));
+        let event = |kind: Type| Parts::new(kind, [("messageId", Field::Shared(Arc::clone(id)))]);
+        let mut start = event(Type::TextMessageStart);
+        start.fields.put("role", role);
+        out.push(start.into());
         for piece in pieces(&text::redact(words)) {
-            out.push(json!({ "type": "TEXT_MESSAGE_CONTENT", "messageId": id, "delta": piece }));
+            let mut content = event(Type::TextMessageContent);
+            content.fields.put("delta", piece);
+            out.push(content.into());
         }
-        out.push(json!({ "type": "TEXT_MESSAGE_END", "messageId": id }));
+        out.push(event(Type::TextMessageEnd).into());
     }
 
     /// Adds to what was used.
@@ -270,7 +279,7 @@ impl Writer {
         ending: Option<&Ending>,
         summary: Option<&str>,
         result: Option<&Value>,
-        out: &mut Vec<Value>,
+        out: &mut Vec<Written>,
     ) {
         if self.phase != Phase::Running {
             return;
@@ -291,57 +300,56 @@ impl Writer {
             self.withdraw_asks(&Activity { origin, context, what }, out);
         }
         self.settle((!waiting.is_empty()).then_some(&waiting), out);
-        let mut event = json!({
-            "type": "RUN_FINISHED", "threadId": self.thread(), "runId": self.run,
-        });
-        let (mut kind, mut fields) = (Type::RunFinished, Map::new());
-        match ending {
+        let finished = || {
+            let thread = self.thread().into();
+            Parts::new(
+                Type::RunFinished,
+                [("threadId", thread), ("runId", self.run.as_str().into())],
+            )
+        };
+        let mut event = match ending {
             Some(Ending::Failed { message, code, .. }) => {
-                kind = Type::RunError;
-                event =
-                    json!({ "type": "RUN_ERROR", "message": text::for_people(message, 16_384) });
-                fields.extend(
-                    code.as_deref().map(|it| ("code".into(), text::for_people(it, 256).into())),
-                );
+                let message = text::for_people(message, 16_384);
+                let mut event = Parts::new(Type::RunError, [("message", message.into())]);
+                event.fields.maybe("code", code.as_deref().map(|it| text::for_people(it, 256)));
+                event
             }
             Some(Ending::Suspended { .. }) if !interrupts.is_empty() => {
-                let outcome = json!({ "type": "interrupt", "interrupts": interrupts });
-                fields.insert("outcome".into(), outcome);
+                let mut event = finished();
+                let mut outcome = Fields::of([("type", Field::Word("interrupt"))]);
+                outcome.put("interrupts", Value::Array(interrupts));
+                event.fields.put("outcome", outcome);
+                event
             }
             Some(Ending::Cancelled { .. } | Ending::Suspended { .. }) => {
-                fields.insert("outcome".into(), json!({ "type": "cancelled" }));
+                let mut event = finished();
+                event.fields.put("outcome", Fields::of([("type", Field::Word("cancelled"))]));
+                event
             }
             Some(Ending::Completed) | None => {
-                fields.extend(
-                    result
-                        .filter(|it| !it.is_null())
-                        .map(|it| ("result".into(), text::redact_json(it))),
-                );
+                let mut event = finished();
+                let result = result.filter(|it| !it.is_null());
+                event.fields.maybe("result", result.map(text::redact_json));
+                event
             }
-        }
+        };
         let usage: Vec<Value> = std::mem::take(&mut self.usage).iter().map(counted).collect();
         if !usage.is_empty() {
-            fields.insert("usage".into(), usage.into());
+            event.fields.put("usage", Value::Array(usage));
         }
-        let mut own = Map::new();
-        if self.carry {
-            own.extend(summary.map(|it| ("summary".into(), text::for_people(it, 16_384).into())));
-            if let Some(ending) = ending {
-                ending_facts(ending, &mut own);
-            }
-        }
-        if let Some(event) = event.as_object_mut() {
-            event.extend(fields);
-        }
-        if !fits(kind, &event)
-            && let Some(event) = event.as_object_mut()
-        {
+        if !event.fits() {
             // Whatever it gave, the end is told.
             self.notes.add(NoteKind::Dropped, "result");
-            event.shift_remove("result");
+            event.fields.remove("result");
+        }
+        if self.carry {
+            event.own.maybe("summary", summary.map(|it| text::for_people(it, 16_384)));
+            if let Some(ending) = ending {
+                ending_facts(ending, &mut event.own);
+            }
         }
         self.detail = None;
-        self.push(kind, event, own, out);
+        self.push(event, out);
         self.waiting.suspend(waiting);
         self.turn = false;
         // Who attaches after this turn does not know its card either.
@@ -351,7 +359,7 @@ impl Writer {
 
     /// Ends the run over everything it waits for, and begins the next where this is the last answer; whether it is to be
     /// told now.
-    pub(super) fn split(&mut self, activity: &Activity, out: &mut Vec<Value>) -> bool {
+    pub(super) fn split(&mut self, activity: &Activity, out: &mut Vec<Written>) -> bool {
         let What::AskClosed { id, .. } = &activity.what else { return true };
         if self.mode != Mode::Recording || self.is_busy() || !self.waiting.is_untold(id) {
             return true;
@@ -368,16 +376,14 @@ impl Writer {
 }
 
 /// What AG-UI has no field for of an ending.
-pub(super) fn ending_facts(ending: &Ending, own: &mut Map<String, Value>) {
+pub(super) fn ending_facts(ending: &Ending, own: &mut Fields) {
     match ending {
         Ending::Failed { category: Some(category), .. } => {
-            own.insert("category".into(), text::for_people(category, 256).into());
+            own.put("category", text::for_people(category, 256));
         }
         Ending::Cancelled { by, reason } => {
-            own.insert("cancelled_by".into(), text::for_people(by, 256).into());
-            own.extend(
-                reason.as_deref().map(|it| ("reason".into(), text::for_people(it, 4_096).into())),
-            );
+            own.put("cancelled_by", text::for_people(by, 256));
+            own.maybe("reason", reason.as_deref().map(|it| text::for_people(it, 4_096)));
         }
         Ending::Completed | Ending::Failed { .. } | Ending::Suspended { .. } => {}
     }

@@ -155,11 +155,23 @@ fn kind(kind: &Kind, value: View<'_>, known: &mut Known) -> bool {
     }
 }
 
-/// Whether a list of plain strings has none of them twice.
+/// Whether a list certainly has nothing in it twice: it is of plain strings that all differ, or of objects that differ in
+/// the plain string that they begin with.
 fn is_distinct(list: View<'_>) -> bool {
     list.items().enumerate().all(|(index, item)| {
-        item.plain().is_some_and(|text| {
-            !list.items().take(index).any(|earlier| earlier.plain() == Some(text))
+        telling(item).is_some_and(|(name, text)| {
+            list.items().take(index).all(|earlier| {
+                telling(earlier).is_some_and(|(known, value)| known == name && value != text)
+            })
         })
     })
+}
+
+/// The plain string that an item is, or the name and the plain string that it begins with.
+fn telling(item: View<'_>) -> Option<(Option<&[u8]>, &[u8])> {
+    if let Some(text) = item.plain() {
+        return Some((None, text));
+    }
+    let (name, value) = item.entries().next()?;
+    Some((Some(name.plain()?), value.plain()?))
 }

@@ -81,23 +81,6 @@ pub(super) fn is_whole(text: &str) -> bool {
     !text.starts_with(joins)
 }
 
-/// How many bytes a text takes in JSON at most: a byte is at most six.
-pub(super) fn most_text(text: &str) -> usize {
-    text.len() * 6 + 32
-}
-
-/// How many bytes a field takes in JSON at most, its name included if that is a short one.
-pub(super) fn most_bytes(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 64,
-        Value::String(text) => most_text(text),
-        Value::Array(items) => 32 + items.iter().map(most_bytes).sum::<usize>(),
-        Value::Object(fields) => {
-            32 + fields.iter().map(|(name, it)| most_text(name) + most_bytes(it)).sum::<usize>()
-        }
-    }
-}
-
 /// Whether an event whose fields take so many bytes is certainly short enough.
 pub(super) fn is_short(most: usize) -> bool {
     most + ENVELOPE_BYTES < EVENT_BYTES
@@ -143,6 +126,9 @@ pub(super) fn is_broken(text: &str) -> bool {
 
 /// Pieces of at most `limit` characters; never before a mark that belongs to the character before it.
 pub(super) fn split(text: &str, limit: usize) -> Vec<&str> {
+    if text.len() <= limit {
+        return vec![text];
+    }
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((cut, _)) = rest.char_indices().nth(limit) {

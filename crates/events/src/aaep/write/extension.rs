@@ -1,11 +1,12 @@
 //! What AAEP has no field for, under `extensions.banister`: small, without credentials, and only where it is asked for.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::{At, Writer, fit};
+use super::{At, Writer};
 use crate::activity::{Action, ActionKind, Context, Gate};
 use crate::text;
+use crate::written::{Field, Fields, most_value};
 
 /// The largest value that travels along, in bytes of JSON.
 const VALUE_BYTES: usize = 2_048;
@@ -19,41 +20,40 @@ const DEPTH: usize = 4;
 /// Numbers beyond this lose digits on the way.
 const EXACT: u64 = 1 << 53;
 
-/// The facts of one event.
+/// The facts of one event. No name of ours is one that credentials go by.
 #[derive(Debug, Default)]
-pub(super) struct Facts(Map<String, Value>);
+pub(super) struct Facts(Fields);
 
 impl Facts {
-    /// A fact that people must have, carried or not.
-    pub(super) fn must(&mut self, name: &str, value: impl Into<Value>) {
-        self.0.insert(name.to_owned(), value.into());
+    /// A fact that people must have, carried or not. It is one of our own words.
+    pub(super) fn must(&mut self, name: &'static str, value: impl Into<Field>) {
+        self.0.put(name, value);
     }
 
-    /// What travels, if anything does.
-    pub(super) fn finish(self) -> Option<Value> {
-        if self.0.is_empty() {
-            return None;
-        }
-        Some(json!({ "banister": text::redacted(Value::Object(self.0)) }))
+    /// What travels.
+    pub(super) fn finish(self) -> Fields {
+        self.0
     }
 
     /// A value that is small enough to travel.
-    pub(super) fn value(&mut self, name: &str, value: Option<&Value>) {
+    pub(super) fn value(&mut self, name: &'static str, value: Option<&Value>) {
         if let Some(value) = value.filter(|value| travels(value)) {
-            self.0.insert(name.to_owned(), value.clone());
+            self.0.put(name, text::redacted(value.clone()));
         }
     }
 
     /// A name that is short enough to travel.
-    pub(super) fn name(&mut self, name: &str, value: Option<&str>) {
+    pub(super) fn name(&mut self, name: &'static str, value: Option<&str>) {
         if let Some(value) = value.filter(|value| value.len() <= NAME_BYTES) {
-            self.0.insert(name.to_owned(), json!(value));
+            self.0.put(name, text::redact(value));
         }
     }
 
     /// Anything else that has a JSON form.
-    pub(super) fn data(&mut self, name: &str, data: &impl Serialize) {
-        self.value(name, serde_json::to_value(data).ok().as_ref());
+    pub(super) fn data(&mut self, name: &'static str, data: &impl Serialize) {
+        if let Some(value) = serde_json::to_value(data).ok().filter(travels) {
+            self.0.put(name, text::redacted(value));
+        }
     }
 
     /// An action, except what its event says anyway.
@@ -68,7 +68,7 @@ impl Facts {
         facts.name("original_name", action.original_name.as_deref());
         facts.value("input", action.input.as_ref());
         facts.name("rationale", action.rationale.as_deref());
-        self.0.insert("action".to_owned(), Value::Object(facts.0));
+        self.0.put("action", facts.0);
     }
 
     /// What the gate said.
@@ -82,7 +82,7 @@ impl Facts {
 /// Whether a value is small and flat enough to travel, and comes back as it went.
 fn travels(value: &Value) -> bool {
     let is_small = || {
-        fit::most_bytes(value) <= VALUE_BYTES
+        most_value(value) <= VALUE_BYTES
             || serde_json::to_string(value).is_ok_and(|text| text.len() <= VALUE_BYTES)
     };
     fits(value, DEPTH) && is_small()
@@ -130,7 +130,7 @@ impl Writer {
             for (name, value) in surroundings(at.context) {
                 context.name(name, value);
             }
-            facts.0.insert("context".to_owned(), Value::Object(context.0));
+            facts.0.put("context", context.0);
         }
         self.carried = Some(at.context.clone());
     }
