@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 use crate::{Error, Gateway};
 
 pub(crate) mod channel;
+pub(crate) mod channels;
 pub(crate) mod cursor;
 pub(crate) mod feed;
 pub(crate) mod keep_alive;
@@ -29,7 +30,8 @@ mod replay;
 mod resume;
 pub(crate) mod saved;
 
-pub(crate) use channel::{Channels, Projected, Rendering};
+pub(crate) use channel::{Projected, Rendering};
+pub(crate) use channels::Channels;
 pub(crate) use cursor::{EventCursor, Start};
 pub(crate) use feed::task::aaep_frame;
 pub(crate) use feed::{FeedKey, FeedNext, LiveFeed};

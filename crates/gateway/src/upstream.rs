@@ -98,7 +98,7 @@ impl Upstream {
             idle: Duration::from_mins(5),
             longest: Duration::from_hours(1),
             bytes: 64_000_000,
-            keep_alive: crate::deliver::KEEP_ALIVE,
+            keep_alive: crate::deliver::keep_alive::KEEP_ALIVE,
             resume: Duration::from_secs(30),
         }
     }

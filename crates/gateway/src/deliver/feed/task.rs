@@ -11,7 +11,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::super::channel::{Channels, Projected, Rendering};
+use super::super::channel::{Projected, Rendering};
+use super::super::channels::Channels;
 use super::super::cursor::EventCursor;
 use super::super::saved::SavedChannels;
 use super::{FeedBlock, FeedKey, LiveFeed, LiveFeeds, Ring};
