@@ -16,6 +16,7 @@ use banister_journal::Record;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use crate::reads::blocking;
 use crate::{Error, Gateway};
 
 pub(crate) mod channel;
@@ -38,7 +39,7 @@ pub(crate) use feed::{FeedKey, FeedNext, LiveFeed};
 pub(crate) use keep_alive::{KEEP_ALIVE, KeepAlive};
 pub(crate) use outlet::Outlet;
 use reading::BATCH;
-pub(crate) use reading::{Gone, blocking};
+pub(crate) use reading::Gone;
 pub(crate) use replay::{CatchUp, Stretches};
 pub(crate) use resume::{ForeignCursor, ResumeRequest};
 pub(crate) use saved::{SavedChannels, Stretch};

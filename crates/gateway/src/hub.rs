@@ -54,16 +54,7 @@ pub(crate) struct Publisher {
 impl Publisher {
     /// A hub that stands at the journal's head, and what publishes to it.
     pub(crate) fn new(head: u64) -> (Self, Hub) {
-        let tail = RecentRecords {
-            records: VecDeque::new(),
-            bytes: 0,
-            parsed: VecDeque::new(),
-            parsed_bytes: 0,
-            head,
-            early: std::collections::BTreeMap::new(),
-        };
-        let bell = watch::Sender::new(head);
-        let hub = Hub { tail: Arc::new(Mutex::new(tail)), bell, followers: Arc::new(()) };
+        let hub = Hub::silent(head);
         (Self { hub: hub.clone() }, hub)
     }
 
@@ -116,6 +107,20 @@ impl Publisher {
 }
 
 impl Hub {
+    /// A hub to which nobody publishes.
+    pub(crate) fn silent(head: u64) -> Self {
+        let tail = RecentRecords {
+            records: VecDeque::new(),
+            bytes: 0,
+            parsed: VecDeque::new(),
+            parsed_bytes: 0,
+            head,
+            early: std::collections::BTreeMap::new(),
+        };
+        let bell = watch::Sender::new(head);
+        Self { tail: Arc::new(Mutex::new(tail)), bell, followers: Arc::new(()) }
+    }
+
     /// A bell that rings when something was published.
     pub fn bell(&self) -> watch::Receiver<u64> {
         self.bell.subscribe()

@@ -14,9 +14,9 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::deliver::blocking;
 use crate::facts::IdleFact;
 use crate::project::Projection;
+use crate::reads::blocking;
 use crate::{Error, Gateway};
 
 pub(crate) mod sessions;

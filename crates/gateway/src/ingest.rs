@@ -22,10 +22,10 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::asks::{Asks, Opened};
-use crate::deliver::blocking;
 use crate::history::Fact;
 use crate::keep::Keeper;
 use crate::project::Pushed;
+use crate::reads::blocking;
 use crate::{Error, Gateway};
 
 mod asks;

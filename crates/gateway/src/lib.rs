@@ -64,6 +64,7 @@ pub mod policy;
 pub mod project;
 pub mod random;
 pub mod rate;
+mod reads;
 pub mod serve;
 #[cfg(test)]
 mod simulation;

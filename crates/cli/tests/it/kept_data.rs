@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use banister_events::id::EventRef;
 use banister_gateway::clock::Clock;
 use banister_gateway::serve::{Serving, start};
 use banister_gateway::{Gateway as Service, Settings};
@@ -116,6 +117,17 @@ fn events(noted: &Value) -> Vec<Event> {
     noted.as_array().unwrap().iter().map(event).collect()
 }
 
+/// Whether these are the events that were noted. The ids that Banister gives to events of AAEP have changed since; those
+/// of agents, and those of AEP, have not.
+fn assert_same(heard: &[Event], noted: &[Event], place: &str) {
+    assert_eq!(heard.len(), noted.len(), "{place}");
+    for ((id, kind), (before, noted)) in heard.iter().zip(noted) {
+        assert_eq!(kind, noted, "{place}: {id}");
+        let is_ours = kind.starts_with("aaep:") && EventRef::parse(id).is_some();
+        assert!(id == before || is_ours, "{place}: {id} was {before}");
+    }
+}
+
 fn text(row: &Value, name: &str) -> String {
     row[name].as_str().unwrap_or_default().to_owned()
 }
@@ -167,7 +179,7 @@ fn whole(gateway: &Gateway, path: &str, noted: &[Event]) -> Vec<Event> {
     let enough = |heard: &[Value]| heard.len() >= noted.len();
     let heard =
         named(&follow(gateway, ("person.key", &format!("{path}?from=start"), None), enough));
-    assert_eq!(heard[..noted.len()], *noted, "{path}");
+    assert_same(&heard[..noted.len()], noted, path);
     let ids: BTreeSet<_> = heard.iter().map(|(id, _)| id).collect();
     assert_eq!(ids.len(), heard.len(), "{path}: no event twice");
     heard
@@ -180,11 +192,17 @@ fn resume(gateway: &Gateway, path: &str, noted: &Value, every: usize) {
     let rows = noted.as_array().unwrap();
     let cuts = (0..rows.len()).step_by(every).chain([rows.len() - 1]);
     for cut in cuts {
-        let cursor = text(&rows[cut], "cursor");
         let left = &whole[cut + 1..];
         let enough = |heard: &[Value]| heard.len() >= left.len();
-        let heard = follow(gateway, ("person.key", path, Some(&cursor)), enough);
-        assert_eq!(named(&heard), left, "{path} after {cursor}");
+        // In AAEP the event's own id is a cursor too: the one that it had then, and the one that it has today.
+        let mut cursors = vec![text(&rows[cut], "cursor")];
+        if path.starts_with("/aaep") {
+            cursors.extend([text(&rows[cut], "event"), whole[cut].0.clone()]);
+        }
+        for cursor in cursors {
+            let heard = follow(gateway, ("person.key", path, Some(&cursor)), enough);
+            assert_eq!(named(&heard), left, "{path} after {cursor}");
+        }
     }
 }
 
@@ -268,7 +286,7 @@ fn a_kept_directory_is_opened_verified_and_resumed_and_what_is_open_is_answered(
 
 /// Subscriptions end with their gateway, but their ids still say where to go on. What the rate puts together differs
 /// from time to time, and what was held back at that moment may come again; nothing else is missed.
-fn subscriptions_resume(gateway: &Gateway, noted: &Value) {
+fn subscriptions_resume(gateway: &Gateway, noted: &Value, ids: &BTreeMap<String, String>) {
     let request = json!({
         "type": "subscription.request", "aaep_version": "1.0.0", "subscriber_id": "noted",
         "capabilities": { "max_events_per_second": 100, "languages": ["en"] },
@@ -281,8 +299,8 @@ fn subscriptions_resume(gateway: &Gateway, noted: &Value) {
         let accepted: Value = serde_json::from_str(&accepted.body).unwrap();
         let path =
             format!("/aaep/v1/events?subscription_id={}", text(&accepted, "subscription_id"));
-        let left: BTreeSet<Event> =
-            events(noted).split_off(cut + 1).into_iter().filter(|(_, kind)| alone(kind)).collect();
+        let left = events(noted).split_off(cut + 1).into_iter().filter(|(_, kind)| alone(kind));
+        let left: BTreeSet<Event> = left.map(|(id, kind)| (ids[&id].clone(), kind)).collect();
         let cursor = text(&rows[cut], "cursor");
         follow(gateway, ("person.key", &path, Some(&cursor)), |heard| {
             left.is_subset(&named(heard).into_iter().collect())
@@ -331,9 +349,12 @@ fn a_kept_directory_goes_on_today() {
             let enough = |heard: &[Value]| heard.len() >= left.len();
             let heard =
                 follow(&gateway, ("person.key", &format!("/{door}/events"), Some(&cursor)), enough);
-            assert_eq!(named(&heard)[..left.len()], left, "{path} after {cursor}");
+            assert_same(&named(&heard)[..left.len()], &left, &format!("{path} after {cursor}"));
         }
-        subscriptions_resume(&gateway, &noted["streams"]["subscribed"]);
+        let aaep = events(&noted["streams"]["aaep"]);
+        let today = whole(&gateway, "/aaep/v1/events", &aaep);
+        let ids = aaep.into_iter().map(|(id, _)| id).zip(today.into_iter().map(|(id, _)| id));
+        subscriptions_resume(&gateway, &noted["streams"]["subscribed"], &ids.collect());
         let hook = gateway.hooked("PreToolUse", &command("today", "git status"));
         assert_eq!(decision(&hook).0, "allow", "{hook:?}");
         gateway.hooked("Stop", &payload("Stop", &json!({ "last_assistant_message": "Moored." })));

@@ -7,9 +7,9 @@ use banister_events::Message;
 use banister_journal::Record;
 
 use super::channel::{Channel, Projected};
-use super::reading::blocking;
 use super::saved::SavedChannels;
 use crate::Error;
+use crate::reads::blocking;
 
 /// How many sessions are kept at hand by each that follows all of them.
 const CHANNELS: usize = 1_024;

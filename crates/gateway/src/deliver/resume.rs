@@ -22,7 +22,8 @@ use banister_journal::{Journal, Record};
 
 use super::channel::Rendering;
 use super::saved::SavedChannels;
-use super::{EventCursor, Start, blocking};
+use super::{EventCursor, Start};
+use crate::reads::blocking;
 use crate::{Error, Gateway};
 
 /// Until event ids said which record they come from, they were digests. They are looked for among so many of the newest

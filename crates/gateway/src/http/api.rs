@@ -16,10 +16,10 @@ use serde_json::{Number, Value, json};
 
 use super::body::whole;
 use super::{Problem, Shared};
-use crate::deliver::blocking;
 use crate::desk::{AnswerRequest, ExtendRequest, Opened, PersonAnswer, Refused};
 use crate::keys::Scope;
 use crate::policy::{Grant, GrantScope};
+use crate::reads::blocking;
 
 /// The longest word to the agent.
 pub(super) const MESSAGE_CHARS: usize = 4_000;

@@ -23,11 +23,11 @@ use serde_json::Value;
 use super::body::whole;
 use super::streams::accepted_language;
 use super::{Problem, SESSION_COOKIE, Shared, api, cookie, csrf_fits};
-use crate::deliver::blocking;
 use crate::desk::{AnswerRequest, ExtendRequest, Opened, PersonAnswer, Refused};
 use crate::facts::Handoff;
 use crate::keys::{Guest, Scope};
 use crate::project::Projection;
+use crate::reads::blocking;
 
 const LANGUAGE_COOKIE: &str = "banister_lang";
 const POLICY: &str = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::session::SessionReader;
 use crate::Error;
-use crate::deliver::blocking;
 use crate::hub::Hub;
+use crate::reads::blocking;
 
 /// How many records are read at a time, and how many bytes of bodies: this is what one commit of the index has.
 const BATCH: usize = 2_048;

@@ -8,15 +8,14 @@ use banister_journal::Journal;
 
 use super::Indexer;
 use crate::Error;
-use crate::hub::Publisher;
+use crate::hub::Hub;
 
 /// Empties the index and makes it again; how many texts it has now. Where this is broken off, the next gateway that runs
 /// on the journal goes on with it.
 pub async fn rebuild(journal: &Journal, agents: &Arc<Agents>) -> Result<u64, Error> {
     journal.clear_index().await?;
     let head = journal.head();
-    let (_publisher, hub) = Publisher::new(head);
-    Indexer::new(journal, &hub, agents).catch_up(head).await
+    Indexer::new(journal, &Hub::silent(head), agents).catch_up(head).await
 }
 
 #[cfg(test)]

@@ -24,8 +24,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::table::StreamOrder;
 use crate::deliver::{
     CatchUp, Channels, EventCursor, FeedKey, FeedNext, Gone, KEEP_ALIVE, LiveFeed, Projected,
-    Rendering, SavedChannels, Start, Stretch, Stretches, aaep_frame, blocking, unread,
+    Rendering, SavedChannels, Start, Stretch, Stretches, aaep_frame, unread,
 };
+use crate::reads::blocking;
 use crate::{Error, Gateway};
 
 /// The longest sleep while something is held: a clock that is set is noticed by then.
