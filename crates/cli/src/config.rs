@@ -14,7 +14,7 @@ use anyhow::Context;
 use banister_client::{Address, Endpoint};
 use banister_events::text::{nearest, one_line};
 use banister_gateway::ingest::Pushing;
-use banister_gateway::keep::Keeping;
+use banister_gateway::keep::CapturePolicy;
 use banister_gateway::upstream::{Upstream, UpstreamPolicy};
 use banister_journal::Level;
 use banister_policy::Pack;
@@ -149,10 +149,10 @@ impl Secret {
 }
 
 impl JournalConfig {
-    pub(crate) fn keeping(&self) -> Keeping {
-        let usual = Keeping::default();
+    pub(crate) fn capture(&self) -> CapturePolicy {
+        let usual = CapturePolicy::default();
         let minutes = |number: NonZeroU32| Duration::from_mins(number.get().into());
-        Keeping {
+        CapturePolicy {
             level: self.capture.unwrap_or(usual.level),
             levels: self.capture_of.clone(),
             age: self.retain_days.map(|days| Duration::from_hours(24 * u64::from(days.get()))),

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<u8> {
     let named = Named { policy: args.policy.clone(), pack: args.pack, shadow: args.shadow.clone() };
     let mut settings = settings(data.clone(), &named, &config)?;
     settings.sync_allow = config.sync_allow;
-    settings.keeping = config.journal.keeping();
+    settings.capture = config.journal.capture();
     settings.push = config.push;
     if let Some(minutes) = config.idle_minutes {
         settings.idle = (minutes > 0).then(|| Duration::from_mins(minutes.into()));

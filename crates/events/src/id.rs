@@ -89,10 +89,7 @@ impl Decimal {
         let mut digits = [b'0'; 20];
         let mut begin = digits.len();
         for (at, digit) in digits.iter_mut().enumerate().rev() {
-            #[expect(clippy::cast_possible_truncation, reason = "one digit")]
-            {
-                *digit = b'0' + (number % 10) as u8;
-            }
+            *digit = b'0' + (number % 10) as u8;
             begin = at;
             number /= 10;
             if number == 0 {

@@ -403,8 +403,11 @@ impl Fields {
     /// Whether there is nothing in them but texts, words, counts and the like.
     pub(crate) fn is_flat(&self) -> bool {
         self.0.iter().all(|(_, field)| match field {
-            Field::Word(_) | Field::Text(_) | Field::Shared(_) => true,
-            Field::Count(_) | Field::Flag(_) => true,
+            Field::Word(_)
+            | Field::Text(_)
+            | Field::Shared(_)
+            | Field::Count(_)
+            | Field::Flag(_) => true,
             Field::Object(_) | Field::List(_) | Field::Prepared(_) | Field::Value(_) => false,
         })
     }

@@ -1,20 +1,22 @@
 //! What can be searched: whole messages, and actions when they end. Pieces are put together first.
 //!
-//! An index holds what is under way of the activities it was shown, and no more than so much of it: what is too long is
-//! found by its beginning, and of too many things at once the rest is not found.
+//! Nobody waits for the index: records are acknowledged first, and [`Indexer`] follows. Everything here reads records, in
+//! their order; what is found of a session is a function of its records alone.
+//!
+//! An [`Assembler`] holds what is under way of one session, and no more than so much of it: what is too long is found by
+//! its beginning, and of too many texts at once the rest is not found.
 
 use std::collections::HashMap;
 
-use banister_events::activity::{
-    Action, Activity, AskKind, Decision, Ending, Gate, Origin, Outcome, Role, What,
-};
-use banister_events::event::Protocol;
-use banister_events::{Message, Reader, aep};
+use banister_events::activity::{Action, Activity, AskKind, Decision, Ending, Outcome, Role, What};
 use banister_journal::Passage;
 use serde_json::Value;
 
+mod indexer;
 mod rebuild;
+mod session;
 
+pub(crate) use indexer::Indexer;
 pub use rebuild::rebuild;
 
 /// How much of a text is kept while it comes in pieces.
@@ -22,32 +24,19 @@ const TEXT_BYTES: usize = 256 * 1024;
 /// How many messages or actions are under way at once.
 const UNDER_WAY: usize = 256;
 
-/// What is under way, on its way to being found.
-#[derive(Debug, Clone, Default)]
-pub struct Index {
+/// Makes texts that can be found of the activities of one session.
+#[derive(Debug, Default)]
+struct Assembler {
     texts: HashMap<String, String>,
-    actions: HashMap<String, Action>,
+    /// Action by id, with its number.
+    actions: HashMap<String, (u64, Action)>,
+    /// How many actions were remembered.
+    remembered: u64,
 }
 
-impl Index {
-    /// What can be found of the events of one message.
-    pub fn of_events(events: &[Message], gate: Option<&Gate>, origin: &Origin) -> Vec<Passage> {
-        let mut index = Self::default();
-        let mut reader = Reader::trusting(Protocol::Aep);
-        let mut told = Vec::new();
-        let mut found = Vec::new();
-        for event in events {
-            if let Some(action) = aep::read::action(event.document().root()) {
-                index.know(action);
-            }
-            reader.read(event, gate, origin, &mut told);
-            found.extend(told.drain(..).filter_map(|activity| index.add(&activity)));
-        }
-        found
-    }
-
+impl Assembler {
     /// What can be found now that this has happened.
-    pub fn add(&mut self, activity: &Activity) -> Option<Passage> {
+    fn add(&mut self, activity: &Activity) -> Option<Passage> {
         match &activity.what {
             What::TurnStarted { request: Some(request), .. } => {
                 Some(passage("message", Role::User.name(), request.clone()))
@@ -66,13 +55,13 @@ impl Index {
                 let denied = gate.as_ref().filter(|gate| gate.decision == Decision::Deny);
                 let found = denied.map(|gate| done(action, &gate.reason));
                 if found.is_none() {
-                    self.know(action.clone());
+                    self.remember(action.clone());
                 }
                 found
             }
             What::ActionEnded { id, tool, output, error, .. } => {
                 let known = self.actions.remove(id);
-                let action = known.unwrap_or_else(|| Action::unseen(id, tool));
+                let action = known.map_or_else(|| Action::unseen(id, tool), |(_, action)| action);
                 let output = output.as_ref().map(words).unwrap_or_default();
                 let error = error.as_deref().unwrap_or_default();
                 Some(done(&action, &joined(&[&output, error])))
@@ -107,11 +96,16 @@ impl Index {
         .filter(|passage| !passage.text.is_empty())
     }
 
-    /// Remembers an action until it ends.
-    fn know(&mut self, action: Action) {
-        if self.actions.len() < UNDER_WAY {
-            self.actions.insert(action.id.clone(), action);
+    /// Remembers an action until it ends. One that never does gives way to newer ones.
+    fn remember(&mut self, action: Action) {
+        if self.actions.len() >= UNDER_WAY && !self.actions.contains_key(&action.id) {
+            let oldest = self.actions.iter().min_by_key(|(_, (number, _))| *number);
+            if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
+                self.actions.remove(&oldest);
+            }
         }
+        self.remembered += 1;
+        self.actions.insert(action.id.clone(), (self.remembered, action));
     }
 
     /// The whole of a text that comes in pieces, once it is whole.

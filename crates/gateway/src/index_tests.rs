@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use banister_events::activity::{Context, Risk, Status};
+use banister_events::activity::{Context, Gate, Origin, Risk, Status};
 use serde_json::json;
 
 use super::*;
@@ -33,10 +33,10 @@ fn gate(decision: Decision) -> Gate {
 
 #[test]
 fn a_message_in_pieces_is_found_as_a_whole_when_it_ends() {
-    let mut index = Index::default();
+    let mut assembler = Assembler::default();
     let mut say = |message: &str, text: &str, last| {
         let (message, text) = (message.to_owned(), text.to_owned());
-        index.add(&told(What::Said { message, role: Role::Assistant, text, last }))
+        assembler.add(&told(What::Said { message, role: Role::Assistant, text, last }))
     };
     assert_eq!(say("m1", "All tests ", false), None);
     assert_eq!(say("m2", "Hello", true), Some(found("message", "assistant", "Hello")));
@@ -47,9 +47,9 @@ fn a_message_in_pieces_is_found_as_a_whole_when_it_ends() {
 
 #[test]
 fn an_action_is_found_with_its_outcome_when_it_ends() {
-    let mut index = Index::default();
+    let mut assembler = Assembler::default();
     let (action, gate) = (bash("cargo test"), Some(gate(Decision::Allow)));
-    assert_eq!(index.add(&told(What::ActionRequested { action, gate })), None);
+    assert_eq!(assembler.add(&told(What::ActionRequested { action, gate })), None);
     let ended = What::ActionEnded {
         id: "t1".to_owned(),
         tool: "Bash".to_owned(),
@@ -59,36 +59,38 @@ fn an_action_is_found_with_its_outcome_when_it_ends() {
         duration_ms: None,
     };
     let text = "cargo test\n42 passed\n1\ndone";
-    assert_eq!(index.add(&told(ended.clone())), Some(found("action", "Bash", text)));
+    assert_eq!(assembler.add(&told(ended.clone())), Some(found("action", "Bash", text)));
     let alone = "42 passed\n1\ndone";
-    assert_eq!(index.add(&told(ended)), Some(found("action", "Bash", alone)), "it is over");
+    assert_eq!(assembler.add(&told(ended)), Some(found("action", "Bash", alone)), "it is over");
 }
 
 #[test]
 fn an_action_that_is_refused_is_found_at_once() {
-    let mut index = Index::default();
+    let mut assembler = Assembler::default();
     let (action, gate) = (bash("rm -rf /"), Some(gate(Decision::Deny)));
-    let refused = index.add(&told(What::ActionRequested { action, gate }));
+    let refused = assembler.add(&told(What::ActionRequested { action, gate }));
     assert_eq!(refused, Some(found("action", "Bash", "rm -rf /\nIt deletes.")));
     let denied =
         What::ActionDenied { action: bash("rm -rf /"), by: "user".to_owned(), reason: None };
-    assert_eq!(index.add(&told(denied)), Some(found("action", "Bash", "rm -rf /")));
+    assert_eq!(assembler.add(&told(denied)), Some(found("action", "Bash", "rm -rf /")));
 }
 
 #[test]
 fn what_is_under_way_is_bounded() {
-    let mut index = Index::default();
+    let mut assembler = Assembler::default();
     let piece = "x".repeat(1024);
     for _ in 0..1_000 {
         let message = "m1".to_owned();
-        index.add(&told(What::Thought { message, text: piece.clone(), last: false }));
+        assembler.add(&told(What::Thought { message, text: piece.clone(), last: false }));
     }
     for number in 0..1_000 {
         let (message, text) = (format!("n{number}"), piece.clone());
-        index.add(&told(What::Thought { message, text, last: false }));
+        assembler.add(&told(What::Thought { message, text, last: false }));
         let action = Action::unseen(&number.to_string(), "Read");
-        index.add(&told(What::ActionRequested { action, gate: None }));
+        assembler.add(&told(What::ActionRequested { action, gate: None }));
     }
-    assert_eq!((index.texts.len(), index.actions.len()), (UNDER_WAY, UNDER_WAY));
-    assert_eq!(index.texts["m1"].len(), TEXT_BYTES);
+    assert_eq!((assembler.texts.len(), assembler.actions.len()), (UNDER_WAY, UNDER_WAY));
+    assert_eq!(assembler.texts["m1"].len(), TEXT_BYTES);
+    let newest = assembler.actions.contains_key("999");
+    assert!(newest && !assembler.actions.contains_key("0"), "newer ones come in their place");
 }

@@ -192,7 +192,7 @@ impl Gateway {
         let mut known = self.known(&source, remembered).await?;
         for _ in 0..TRIES {
             for (session, push_session) in &mut locked {
-                self.recall(push_session, session, source.protocol).await?;
+                self.recall(push_session, session, &source).await?;
                 self.listen(push_session, session, (source.protocol, &items)).await?;
             }
             let policy = self.policy(&source.key);
@@ -291,12 +291,12 @@ impl Gateway {
         &self,
         push_session: &mut PushSession,
         session: &str,
-        protocol: Protocol,
+        source: &Pusher,
     ) -> Result<(), Error> {
         if push_session.memory.is_some() {
             return Ok(());
         }
-        let mut memory = Memory::new(protocol);
+        let mut memory = Memory::new(source.protocol, self.policy(&source.key));
         let mut seq = 0;
         loop {
             let records = self.session_after(session, seq).await?;
@@ -500,7 +500,7 @@ impl Plan {
         self.slots.push(Some(self.receipts.len()));
         let (status, position) = (Status::Refused, None);
         self.receipts.push(Receipt { status, session, position, findings, repaired: false });
-        self.facts.push(batch.keeper.message(draft, Vec::new()).into());
+        self.facts.push(batch.keeper.message(draft).into());
     }
 
     /// The batch is history: the receipts are true, and the sessions have seen it.
@@ -538,16 +538,15 @@ impl Batch<'_> {
         memory: Option<&mut Memory>,
     ) -> Entry {
         let draft = self.source.draft(item, facts, findings, self.now);
-        let Some(memory) = memory else { return self.keeper.message(draft, Vec::new()) };
+        let Some(memory) = memory else { return self.keeper.message(draft) };
         let redacted = self.keeper.level(&draft.source.agent) == Level::Redacted;
         let part = redacted.then(|| memory.pieces.keep(self.source.protocol, message));
-        // What is not kept is not found either.
         if let Some(part) = part.flatten() {
-            let found = memory.hear(&part, None, &draft);
-            self.keeper.part(draft, part.bytes().clone(), found)
+            memory.hear(&part, None, &draft);
+            self.keeper.part(draft, part.bytes().clone())
         } else {
-            let found = memory.hear(message, None, &draft);
-            self.keeper.part(draft, item.bytes.clone(), found)
+            memory.hear(message, None, &draft);
+            self.keeper.part(draft, item.bytes.clone())
         }
     }
 }

@@ -12,8 +12,7 @@ use std::time::Duration;
 use banister_events::activity::{Ask, AskKind, Context};
 use banister_events::text;
 use banister_journal::{
-    Capture, DigestKey, Draft, Entry, Journal, Level, Passage, Pruned, Record, Retention,
-    SigningKey,
+    Capture, DigestKey, Draft, Entry, Journal, Level, Pruned, Record, Retention, SigningKey,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -27,7 +26,7 @@ const LEFT_OUT: &str = "[not kept]";
 
 /// How much is kept, and how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keeping {
+pub struct CapturePolicy {
     /// The capture level of every source that has none of its own.
     pub level: Level,
     /// Agent → its capture level.
@@ -42,7 +41,7 @@ pub struct Keeping {
     pub prune_every: Duration,
 }
 
-impl Default for Keeping {
+impl Default for CapturePolicy {
     fn default() -> Self {
         Self {
             level: Level::Full,
@@ -58,7 +57,7 @@ impl Default for Keeping {
 /// Decides what is kept.
 #[derive(Debug, Clone)]
 pub struct Keeper {
-    keeping: Keeping,
+    policy: CapturePolicy,
     journal: Journal,
     clock: Clock,
     signing: SigningKey,
@@ -69,12 +68,12 @@ impl Keeper {
     /// Opens the two keys in the data directory, or makes them.
     pub fn open(
         data: &Path,
-        keeping: Keeping,
+        policy: CapturePolicy,
         journal: &Journal,
         clock: &Clock,
     ) -> Result<Self, Error> {
         Ok(Self {
-            keeping,
+            policy,
             journal: journal.clone(),
             clock: clock.clone(),
             signing: SigningKey::open(&data.join(SigningKey::FILE))?,
@@ -82,21 +81,21 @@ impl Keeper {
         })
     }
 
-    /// What is settled about keeping.
-    pub fn keeping(&self) -> &Keeping {
-        &self.keeping
+    /// How much is kept, and how long.
+    pub fn policy(&self) -> &CapturePolicy {
+        &self.policy
     }
 
     /// What is recorded of an agent's message.
-    pub fn message(&self, draft: Draft, passages: Vec<Passage>) -> Entry {
-        self.capture(&draft.source.agent).apply(draft, passages)
+    pub fn message(&self, draft: Draft) -> Entry {
+        self.capture(&draft.source.agent).apply(draft)
     }
 
     /// The same, where less is kept of it than what came: the digest is of that.
-    pub(crate) fn part(&self, draft: Draft, part: Bytes, passages: Vec<Passage>) -> Entry {
+    pub(crate) fn part(&self, draft: Draft, part: Bytes) -> Entry {
         let exact = draft.body.clone();
         let draft = Draft { body: part, ..draft };
-        self.capture(&draft.source.agent).apply_to(draft, &exact, passages)
+        self.capture(&draft.source.agent).apply_to(draft, &exact)
     }
 
     /// Whether a record is of these bytes. What was not kept is compared by its digest.
@@ -108,7 +107,7 @@ impl Keeper {
     }
 
     /// What is recorded of an ask; its exact form is held until it closes.
-    pub fn ask(&self, draft: Draft, fact: &AskFact, passages: Vec<Passage>) -> Entry {
+    pub fn ask(&self, draft: Draft, fact: &AskFact) -> Entry {
         let exact = draft.body.clone();
         let level = self.level(&draft.source.agent);
         let draft = match level {
@@ -117,7 +116,7 @@ impl Keeper {
             Level::Metadata | Level::None => Draft { body: json(&bare(fact, level)), ..draft },
         };
         let draft = named(draft, level);
-        self.capture(&draft.source.agent).instead(draft, &exact, passages).holding(exact)
+        self.capture(&draft.source.agent).instead(draft, &exact).holding(exact)
     }
 
     /// What is recorded of a run that waits; its exact form is kept until it has gone on.
@@ -133,11 +132,11 @@ impl Keeper {
             }
         };
         let draft = named(draft, level);
-        self.capture(&draft.source.agent).instead(draft, &exact, Vec::new()).holding(exact)
+        self.capture(&draft.source.agent).instead(draft, &exact).holding(exact)
     }
 
     /// What is recorded of the end of an ask.
-    pub fn close(&self, draft: Draft, fact: &CloseFact, passages: Vec<Passage>) -> Entry {
+    pub fn close(&self, draft: Draft, fact: &CloseFact) -> Entry {
         let exact = draft.body.clone();
         let level = self.level(&draft.source.agent);
         let draft = match level {
@@ -149,7 +148,7 @@ impl Keeper {
             }
         };
         let draft = named(draft, level);
-        self.capture(&draft.source.agent).instead(draft, &exact, passages)
+        self.capture(&draft.source.agent).instead(draft, &exact)
     }
 
     /// Signs where the journal stands, if something has changed. Gives how many checkpoints that made.
@@ -159,7 +158,7 @@ impl Keeper {
 
     /// Removes what is too old or too much, but nothing of these sessions. `None` where everything is kept for ever.
     pub async fn prune(&self, keep: HashSet<String>) -> Result<Option<Pruned>, Error> {
-        let Keeping { age, bytes, .. } = self.keeping;
+        let CapturePolicy { age, bytes, .. } = self.policy;
         if age.is_none() && bytes.is_none() {
             return Ok(None);
         }
@@ -172,7 +171,7 @@ impl Keeper {
 
     /// How much is kept of a source.
     pub(crate) fn level(&self, agent: &str) -> Level {
-        self.keeping.levels.get(agent).copied().unwrap_or(self.keeping.level)
+        self.policy.levels.get(agent).copied().unwrap_or(self.policy.level)
     }
 
     fn capture(&self, agent: &str) -> Capture<'_> {

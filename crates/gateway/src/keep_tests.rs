@@ -21,15 +21,15 @@ struct Room {
 }
 
 impl Room {
-    fn new(keeping: Keeping) -> Self {
+    fn new(capture: CapturePolicy) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual("2026-11-15T09:00:00Z".parse().unwrap());
-        let gateway = open(dir.path(), keeping, &clock);
+        let gateway = open(dir.path(), capture, &clock);
         Self { dir, clock, gateway }
     }
 
     fn at(level: Level) -> Self {
-        Self::new(Keeping { level, ..Keeping::default() })
+        Self::new(CapturePolicy { level, ..CapturePolicy::default() })
     }
 
     async fn tell(&self, hook: &str, fields: &Value) -> crate::admission::Accepted {
@@ -40,15 +40,15 @@ impl Room {
         self.gateway.journal.after(0, 100).unwrap()
     }
 
-    fn search(&self, text: &str) -> Vec<(String, u64)> {
+    async fn search(&self, text: &str) -> Vec<(String, u64)> {
         let query = Query { text: text.to_owned(), limit: 10, ..Query::default() };
-        let hits = self.gateway.journal.search(&query).unwrap().hits;
+        let hits = self.gateway.search(&query).await.hits;
         hits.into_iter().map(|hit| (hit.kind, hit.seq)).collect()
     }
 }
 
-fn open(dir: &Path, keeping: Keeping, clock: &Clock) -> Arc<Gateway> {
-    let settings = Settings { keeping, ..Settings::new(dir.join("data")) };
+fn open(dir: &Path, capture: CapturePolicy, clock: &Clock) -> Arc<Gateway> {
+    let settings = Settings { capture, ..Settings::new(dir.join("data")) };
     Gateway::open(settings, clock.clone()).unwrap()
 }
 
@@ -92,8 +92,8 @@ async fn an_ask_is_exact_while_it_is_open_and_leaves_nothing_behind_that_its_lev
         // Also after a restart.
         let Room { dir, clock, gateway } = room;
         drop(gateway);
-        let keeping = Keeping { level, ..Keeping::default() };
-        let room = Room { gateway: open(dir.path(), keeping.clone(), &clock), dir, clock };
+        let capture = CapturePolicy { level, ..CapturePolicy::default() };
+        let room = Room { gateway: open(dir.path(), capture.clone(), &clock), dir, clock };
         assert_eq!(room.gateway.desk.inbox(), [opened]);
         let said = format!("only with {}", secret());
         let fact = room.gateway.desk.answer(&ask, &reply(&said)).await.unwrap();
@@ -115,7 +115,7 @@ async fn an_ask_is_exact_while_it_is_open_and_leaves_nothing_behind_that_its_lev
             _ => assert_eq!(kept.ask.action.unwrap().subject(), "git push [redacted]example.org/x"),
         }
         let searched = if level == Level::Redacted { vec![("ask".to_owned(), 2)] } else { vec![] };
-        assert_eq!(room.search("example"), searched);
+        assert_eq!(room.search("example").await, searched);
         let Room { dir, gateway, .. } = room;
         drop(gateway);
         let report = Journal::verify(&dir.path().join("data/journal.db")).unwrap();
@@ -127,7 +127,7 @@ async fn an_ask_is_exact_while_it_is_open_and_leaves_nothing_behind_that_its_lev
 #[tokio::test]
 async fn an_agent_has_its_own_level() {
     let levels = [("claude-code".to_owned(), Level::None)].into();
-    let room = Room::new(Keeping { levels, ..Keeping::default() });
+    let room = Room::new(CapturePolicy { levels, ..CapturePolicy::default() });
     room.tell("UserPromptSubmit", &json!({ "prompt": "Go." })).await;
     let other = Incoming {
         agent: "codex".to_owned(),
@@ -136,7 +136,10 @@ async fn an_agent_has_its_own_level() {
     room.gateway.accept(&other).await.unwrap();
     let levels: Vec<_> = room.records().iter().map(|record| record.captured.level).collect();
     assert_eq!(levels, [Level::None, Level::Full]);
-    assert_eq!((room.search("go"), room.search("stay")), (vec![], vec![("message".to_owned(), 1)]));
+    assert_eq!(
+        (room.search("go").await, room.search("stay").await),
+        (vec![], vec![("message".to_owned(), 1)])
+    );
 }
 
 #[tokio::test]
@@ -166,12 +169,12 @@ async fn what_was_said_and_done_is_found() {
     let ask = room.tell("PreToolUse", &bash("git push origin")).await.ask.unwrap();
     room.gateway.desk.answer(&ask, &reply("careful now")).await.unwrap();
     let kind = |kind: &str, seq| vec![(kind.to_owned(), seq)];
-    assert_eq!(room.search("retry loop"), kind("message", 1));
-    assert_eq!(room.search("status"), kind("action", 3));
-    assert_eq!(room.search("nothing commit"), kind("action", 3));
-    assert_eq!(room.search("rm rf"), kind("action", 4));
-    assert_eq!(room.search("push origin"), kind("ask", 6));
-    assert_eq!(room.search("careful"), kind("answer", 7));
+    assert_eq!(room.search("retry loop").await, kind("message", 1));
+    assert_eq!(room.search("status").await, kind("action", 3));
+    assert_eq!(room.search("nothing commit").await, kind("action", 3));
+    assert_eq!(room.search("rm rf").await, kind("action", 4));
+    assert_eq!(room.search("push origin").await, kind("ask", 6));
+    assert_eq!(room.search("careful").await, kind("answer", 7));
 }
 
 #[tokio::test]
@@ -188,7 +191,8 @@ async fn the_journal_is_signed_when_it_has_changed() {
 
 #[tokio::test]
 async fn what_is_too_old_goes_but_for_what_somebody_is_asked_about() {
-    let room = Room::new(Keeping { age: Some(Duration::from_mins(3)), ..Keeping::default() });
+    let room =
+        Room::new(CapturePolicy { age: Some(Duration::from_mins(3)), ..CapturePolicy::default() });
     room.tell("PreToolUse", &bash("git push")).await;
     let other = json!({ "session_id": "two", "prompt": "Go." });
     room.tell("UserPromptSubmit", &other).await;

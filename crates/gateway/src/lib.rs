@@ -84,9 +84,10 @@ use desk::Desk;
 use history::History;
 use hub::Hub;
 use idle::sessions::Idle;
+use index::Indexer;
 use ingest::push_session::PushSessions;
 use ingest::pushing::Pushing;
-use keep::{Keeper, Keeping};
+use keep::{CapturePolicy, Keeper};
 use keys::Keys;
 use manifest::Manifest;
 use metrics::Metrics;
@@ -113,7 +114,7 @@ pub struct Settings {
     /// Whether an allow by rule waits for the disk too.
     pub sync_allow: bool,
     /// How much is kept, and how long.
-    pub keeping: Keeping,
+    pub capture: CapturePolicy,
     /// How pushed events are taken.
     pub push: Pushing,
     /// How long an agent may be silent before its turn is over; for ever where nothing is said.
@@ -133,7 +134,7 @@ impl Settings {
             own: Vec::new(),
             policy: policy::RuleFiles::default(),
             sync_allow: false,
-            keeping: Keeping::default(),
+            capture: CapturePolicy::default(),
             push: Pushing::default(),
             idle: Some(idle::sessions::USUAL),
             upstreams: BTreeMap::new(),
@@ -157,6 +158,7 @@ pub struct Gateway {
     pub(crate) feeds: deliver::feed::LiveFeeds,
     pub(crate) desk: Desk,
     pub(crate) keeper: Keeper,
+    pub(crate) indexer: Indexer,
     pub(crate) idle: Idle,
     /// Who may come in.
     pub keys: Keys,
@@ -201,9 +203,10 @@ impl Gateway {
         let manifest = Manifest::open(&settings.data.join("keys"))?;
         policy_store.recall(&journal)?;
         let tasks = TaskTracker::new();
-        let keeper = Keeper::open(&settings.data, settings.keeping.clone(), &journal, &clock)?;
+        let keeper = Keeper::open(&settings.data, settings.capture.clone(), &journal, &clock)?;
         let (history, asks, hub) = History::open(appender, &keeper, &clock, &tasks)?;
         let desk = Desk::new(asks.clone(), history.clone(), clock.clone(), tasks.clone());
+        let indexer = Indexer::new(&journal, &hub, &agents);
         let mut own = settings.own.clone();
         own.push(settings.data.clone());
         let rates = Rates::new(settings.push.rate);
@@ -219,6 +222,7 @@ impl Gateway {
             feeds: deliver::feed::LiveFeeds::default(),
             desk,
             keeper,
+            indexer,
             idle: Idle::default(),
             keys,
             manifest,
@@ -238,6 +242,13 @@ impl Gateway {
     /// Where hooks leave what they could not deliver.
     pub fn spool_dir(&self) -> PathBuf {
         self.settings.data.join("spool")
+    }
+
+    /// What was said or done with these words: everything that was acknowledged before the call can be found.
+    #[cfg(test)]
+    pub(crate) async fn search(&self, query: &banister_journal::Query) -> banister_journal::Page {
+        self.indexer.catch_up(self.journal.head()).await.unwrap();
+        self.journal.search(query).unwrap()
     }
 
     /// The known coding agents.

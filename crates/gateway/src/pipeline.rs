@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::activity::{Action, Origin};
+use banister_events::activity::Action;
 use banister_events::aep::mapping::{Mapped, Mapping, Stamp};
 use banister_events::event::Protocol;
 use banister_events::finding::{Binds, Finding, Rule, Severity};
@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 use crate::admission::{Accepted, Admitted, Judged, denied};
 use crate::asks::Asker;
 use crate::facts::HOOK;
-use crate::index::Index;
 use crate::policy::{Gated, PolicyQuestion};
 use crate::{Error, Gateway};
 
@@ -190,9 +189,7 @@ impl Gateway {
         let ask = self.ask_for(gate.as_ref(), &incoming.asker(), &read.session, about, now)?;
         let event = draft(incoming, &read, now, &findings, gated.as_ref());
         let protocol = event.source.protocol.clone();
-        let origin = Origin { session: read.session.as_str().into(), seq: 0, time: now };
-        let found = Index::of_events(&read.events, gate.as_ref(), &origin);
-        let entry = self.keeper.message(event, found);
+        let entry = self.keeper.message(event);
         let message = Some(read.payload);
         match self.admit(Judged { entry, message, protocol, gate, ask }).await? {
             Admitted::Accepted(accepted) => Ok(accepted),
@@ -279,7 +276,7 @@ impl Gateway {
             findings: json!([finding]),
             gate: serde_json::to_value(&gate).ok(),
         };
-        let entry = self.keeper.message(draft, Vec::new());
+        let entry = self.keeper.message(draft);
         let appended = self.history.commit(vec![entry.into()], Durability::Synced).await?;
         let (records, duplicate) = match appended {
             Appended::Recorded(records) => (records, false),

@@ -66,6 +66,10 @@ impl Serving {
         if tokio::time::timeout(DRAIN, self.tasks.wait()).await.is_err() {
             tracing::warn!("Some connections were still open and are cut.");
         }
+        let rest = self.gateway.indexer.catch_up(self.gateway.journal.head());
+        if !matches!(tokio::time::timeout(DRAIN, rest).await, Ok(Ok(_))) {
+            tracing::warn!("Some records are indexed when the gateway starts again.");
+        }
         look_after(&self.gateway).await;
         for socket in std::iter::once(&self.socket).chain(&self.aaep) {
             if let Err(error) = std::fs::remove_file(socket) {
@@ -154,6 +158,7 @@ pub async fn start(
     tasks.spawn(housekeeping(Arc::clone(gateway), stop.clone()));
     tasks.spawn(upkeep(Arc::clone(gateway), stop.clone()));
     tasks.spawn(Arc::clone(gateway).resume_parked(stop.clone()));
+    tasks.spawn(gateway.indexer.clone().follow(stop.clone()));
     let (socket, gateway) = (socket.to_owned(), Arc::clone(gateway));
     Ok(Serving { address, socket, aaep, gateway, stop, tasks })
 }
@@ -290,8 +295,8 @@ async fn housekeeping(gateway: Arc<Gateway>, stop: CancellationToken) {
 /// Signs the journal now and then, and removes what is too old. Apart from the rest, because it may take its time.
 async fn upkeep(gateway: Arc<Gateway>, stop: CancellationToken) {
     let (sign, prune) = {
-        let keeping = gateway.keeper.keeping();
-        (keeping.sign_every, keeping.prune_every)
+        let policy = gateway.keeper.policy();
+        (policy.sign_every, policy.prune_every)
     };
     let mut sign = tokio::time::interval(sign.max(SWEEP));
     let mut prune = tokio::time::interval(prune.max(SWEEP));

@@ -255,7 +255,7 @@ impl Agent {
             findings: Value::Null,
             gate: None,
         };
-        let entry = self.gateway.keeper.message(draft, Vec::new());
+        let entry = self.gateway.keeper.message(draft);
         self.gateway.history.commit(vec![entry.into()], Durability::Written).await?;
         Ok(())
     }

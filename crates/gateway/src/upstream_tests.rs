@@ -325,7 +325,7 @@ async fn what_is_right_passes_byte_for_byte_and_is_history() {
     assert_eq!(records.len(), events.len());
     assert!(records.iter().all(|record| record.kind == Kind::Event));
     let query = Query { text: "Grüße".to_owned(), limit: 9, ..Query::default() };
-    let found = house.gateway.journal.search(&query).unwrap();
+    let found = house.gateway.search(&query).await;
     assert_eq!(found.hits.len(), 1, "what was said can be found");
     let first: Value = serde_json::from_slice(&records[0].body).unwrap();
     assert_eq!(first["input"]["messages"][0]["content"], "Go.", "what was asked is known");

@@ -81,6 +81,21 @@ impl Archive {
         Ok(found.into_iter().find(|record| record.position == position))
     }
 
+    /// The position up to which everything is in the search index.
+    pub fn indexed(&self) -> Result<u64, Error> {
+        Ok(self.readers.indexed()?.0)
+    }
+
+    /// The last position; 0 if there is none.
+    pub fn head(&self) -> Result<u64, Error> {
+        Ok(self.readers.indexed()?.1)
+    }
+
+    /// Whether somebody writes to the journal: a gateway, most likely.
+    pub fn has_writer(&self) -> bool {
+        sqlite::is_locked(&self.path)
+    }
+
     /// What was said or done with these words.
     pub fn search(&self, query: &Query) -> Result<Page, Error> {
         self.readers.search(query)

@@ -29,7 +29,6 @@ use serde_json::Value;
 
 use crate::DigestKey;
 use crate::record::{Draft, Record};
-use crate::search::Passage;
 
 /// How much is kept. The names are stored and hashed: they never change.
 #[derive(
@@ -86,16 +85,16 @@ impl fmt::Debug for Capture<'_> {
 }
 
 impl Capture<'_> {
-    /// What is recorded of a draft and of what can be searched of it.
-    pub fn apply(&self, draft: Draft, passages: Vec<Passage>) -> Entry {
+    /// What is recorded of a draft.
+    pub fn apply(&self, draft: Draft) -> Entry {
         let exact = draft.body.clone();
-        self.apply_to(draft, &exact, passages)
+        self.apply_to(draft, &exact)
     }
 
     /// The same, where the draft's body says less than the `exact` bytes that came: the digest is of those.
-    pub fn apply_to(&self, draft: Draft, exact: &[u8], passages: Vec<Passage>) -> Entry {
+    pub fn apply_to(&self, draft: Draft, exact: &[u8]) -> Entry {
         if self.level == Level::Full {
-            return Entry { passages, ..Entry::from(draft) };
+            return Entry::from(draft);
         }
         let body: Bytes = match self.level {
             Level::Redacted => (self.redact)(&draft.body).into(),
@@ -115,38 +114,24 @@ impl Capture<'_> {
                 ..draft
             }
         };
-        let passages = match self.level {
-            Level::Redacted => passages.iter().map(|passage| self.passage(passage)).collect(),
-            _ => Vec::new(),
-        };
-        Entry { draft, level: self.level, digest, exact: None, passages }
+        Entry { draft, level: self.level, digest, exact: None }
     }
 
     /// The same, for what an open ask is about: the exact bytes stay until it is settled.
-    pub fn hold(&self, draft: Draft, passages: Vec<Passage>) -> Entry {
+    pub fn hold(&self, draft: Draft) -> Entry {
         let exact = draft.body.clone();
-        self.apply(draft, passages).holding(exact)
+        self.apply(draft).holding(exact)
     }
 
     /// What is recorded of a fact of the caller's own, whose draft says less than the `exact` bytes already. It is kept as
-    /// it is, at every level, and so is what can be searched of it at the levels that keep something to search.
-    pub fn instead(&self, draft: Draft, exact: &[u8], passages: Vec<Passage>) -> Entry {
+    /// it is, at every level.
+    pub fn instead(&self, draft: Draft, exact: &[u8]) -> Entry {
         let digest = (draft.body != exact).then(|| self.digest_key.digest(exact));
-        let passages = match self.level {
-            Level::Full => passages,
-            Level::Redacted => passages.iter().map(|passage| self.passage(passage)).collect(),
-            Level::Metadata | Level::None => Vec::new(),
-        };
-        Entry { level: self.level, digest, passages, ..Entry::from(draft) }
+        Entry { level: self.level, digest, ..Entry::from(draft) }
     }
 
     fn text(&self, text: &str) -> String {
         String::from_utf8_lossy(&(self.redact)(text.as_bytes())).into_owned()
-    }
-
-    fn passage(&self, passage: &Passage) -> Passage {
-        let Passage { kind, title, text } = passage;
-        Passage { kind: kind.clone(), title: self.text(title), text: self.text(text) }
     }
 
     fn json(&self, value: Value) -> Value {
@@ -168,7 +153,6 @@ pub struct Entry {
     pub(crate) level: Level,
     pub(crate) digest: Option<[u8; 32]>,
     pub(crate) exact: Option<Bytes>,
-    pub(crate) passages: Vec<Passage>,
 }
 
 impl Entry {
@@ -192,7 +176,7 @@ impl Entry {
 
 impl From<Draft> for Entry {
     fn from(draft: Draft) -> Self {
-        Self { draft, level: Level::Full, digest: None, exact: None, passages: Vec::new() }
+        Self { draft, level: Level::Full, digest: None, exact: None }
     }
 }
 

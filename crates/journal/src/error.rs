@@ -70,6 +70,14 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// A batch for the search index does not follow on what is indexed. Nothing of it was written.
+    #[error("the search index stands at position {found}, not at {after}")]
+    IndexElsewhere {
+        /// Where the batch begins.
+        after: u64,
+        /// How far the index has come.
+        found: u64,
+    },
     /// Something that was given or stored as a checkpoint is none.
     #[error("not a checkpoint: {message}")]
     BadCheckpoint {

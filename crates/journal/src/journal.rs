@@ -21,13 +21,15 @@ use crate::prepared::Prepared;
 use crate::prune::{self, Plan, Pruned, Retention, Stage, Step};
 use crate::read::Readers;
 use crate::record::{Appended, Durability, Head, Kind, Newest, Record, SessionRow};
-use crate::search::{self, Indexed, Page, Query};
+use crate::search::{Page, Query};
 #[cfg(feature = "simulation")]
 use crate::simulation::Here;
 use crate::sqlite::{Lock, signed};
 use crate::verify::{self, Evidence, Report};
-use crate::writer::{Job, Work, Writer};
+use crate::writer::{Job, Shown, Work, Writer};
 use crate::{Error, sqlite};
+
+mod index;
 
 /// The queue is measured in shares of this many bytes, so that neither many batches nor large ones fill the memory.
 const SHARE_BYTES: usize = 16 * 1024;
@@ -49,7 +51,7 @@ struct Inner {
     jobs: Option<SyncSender<Work>>,
     room: Arc<Semaphore>,
     writer: Option<JoinHandle<()>>,
-    head: Arc<AtomicU64>,
+    shown: Shown,
     pruned: Arc<AtomicU64>,
     epoch: String,
     readers: Readers,
@@ -114,26 +116,19 @@ impl Journal {
         #[cfg(feature = "simulation")]
         crate::simulation::pause(before).await;
         let (reply, answer) = oneshot::channel();
-        self.send(Work::Append(Job { batch, index: Vec::new(), durability, reply, room }))?;
+        self.send(Work::Append(Job { batch, durability, reply, room }))?;
         #[cfg(feature = "simulation")]
         crate::simulation::pause(after).await;
         answer.await.map_err(|_| Error::Stopped)?
     }
 
-    /// Makes texts findable that lead to records which are there already. They go into the same commit as what others
-    /// append meanwhile. Texts longer than 256 KiB are found by their beginning.
-    pub async fn index(&self, rows: Vec<Indexed>, durability: Durability) -> Result<(), Error> {
-        let index: Vec<_> = rows.into_iter().map(search::split).collect();
-        let bytes = index.iter().map(|row| row.title.len() + row.text.len()).sum();
-        let room = self.room(bytes).await?;
+    /// Returns when the writer has begun and ended a transaction that writes nothing: it takes what it is given.
+    pub async fn probe(&self) -> Result<(), Error> {
+        let room = self.room(0).await?;
         let (reply, answer) = oneshot::channel();
-        self.send(Work::Append(Job { batch: Vec::new(), index, durability, reply, room }))?;
+        let (batch, durability) = (Vec::new(), Durability::Written);
+        self.send(Work::Append(Job { batch, durability, reply, room }))?;
         answer.await.map_err(|_| Error::Stopped)?.map(drop)
-    }
-
-    /// Empties the search index, so that it can be made again from the records.
-    pub async fn clear_index(&self) -> Result<(), Error> {
-        self.own(|writer| writer.own(|transaction| search::clear(transaction))).await
     }
 
     /// Removes the exact bytes that were held for asks that are closed now. What is left is the record as it was chained.
@@ -258,7 +253,7 @@ impl Journal {
 
     /// The last committed position; 0 if there is none.
     pub fn head(&self) -> u64 {
-        self.inner.head.load(Ordering::Acquire)
+        self.inner.shown.head.load(Ordering::Acquire)
     }
 
     /// The highest position that retention has removed; 0 if none. After a cursor that is lower, records are missing.
@@ -379,14 +374,14 @@ impl Inner {
         let epoch =
             connection
                 .query_row("SELECT value FROM meta WHERE name = 'epoch'", [], |row| row.get(0))?;
-        let head = Arc::new(AtomicU64::new(0));
+        let shown = Shown::default();
         let pruned = Arc::new(AtomicU64::new(prune::highest(&connection)?));
-        let writer = Writer::new(connection, Arc::clone(&head))?;
+        let writer = Writer::new(connection, shown.clone())?;
         let inner = Self {
             jobs: None,
             room: Arc::new(Semaphore::new(SHARES)),
             writer: None,
-            head,
+            shown,
             pruned,
             epoch,
             readers: Readers::new(lock.path.clone()),

@@ -89,5 +89,5 @@ pub use journal::Journal;
 pub use key::{DigestKey, PublicKey, SigningKey};
 pub use prune::{Pruned, Retention};
 pub use record::{Appended, Draft, Durability, Head, Kind, Newest, Record, SessionRow, Source};
-pub use search::{Hit, Indexed, Order, Page, Part, Passage, Query, Syntax};
+pub use search::{Hit, IndexBatch, Indexed, Order, Page, Part, Passage, Query, Syntax};
 pub use verify::{Bad, Evidence, Report, What};

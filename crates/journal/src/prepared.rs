@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use crate::capture::{Captured, Entry};
 use crate::record::Draft;
-use crate::search::Passage;
-use crate::{Error, chain, key, words};
+use crate::{Error, chain, key};
 
 /// How deep findings and gate may be nested; `serde_json` would refuse to read more than 128 back.
 const DEPTH: usize = 100;
@@ -24,13 +23,11 @@ pub(crate) struct Prepared {
     pub(crate) captured: Captured,
     /// What the exact bytes are bound with, if they are held.
     pub(crate) salt: [u8; 32],
-    /// What can be searched, split for the index.
-    pub(crate) passages: Vec<Passage>,
 }
 
 impl Prepared {
     pub(crate) fn new(entry: Entry) -> Result<Self, Error> {
-        let Entry { draft, level, digest, exact, passages } = entry;
+        let Entry { draft, level, digest, exact } = entry;
         let text = |value: &Value| {
             if shallow(value, DEPTH) {
                 Ok(value.to_string())
@@ -41,15 +38,9 @@ impl Prepared {
         let findings = Some(&draft.findings).filter(|findings| !findings.is_null());
         let salt = if exact.is_some() { key::random()? } else { [0; 32] };
         let commitment = exact.as_ref().map(|exact| chain::commitment(&salt, exact));
-        let split = |Passage { kind, title, text }: Passage| Passage {
-            kind,
-            title: words::segmented(&title),
-            text: words::segmented(&text),
-        };
         Ok(Self {
             captured: Captured { level, digest, commitment, exact },
             salt,
-            passages: passages.into_iter().map(split).collect(),
             time: draft.time.to_string(),
             body: chain::digest(&draft.body),
             findings: findings.map(text).transpose()?,
@@ -66,10 +57,7 @@ impl Prepared {
         let optional = [&draft.turn, &draft.action, &draft.event_id, &self.findings, &self.gate];
         let texts = texts.into_iter().chain(optional.into_iter().flatten());
         let exact = self.captured.exact.as_ref().map_or(0, Bytes::len);
-        let passage =
-            |passage: &Passage| passage.kind.len() + passage.title.len() + passage.text.len();
-        let passages = self.passages.iter().map(passage).sum::<usize>();
-        draft.body.len() + exact + passages + texts.map(String::len).sum::<usize>()
+        draft.body.len() + exact + texts.map(String::len).sum::<usize>()
     }
 }
 

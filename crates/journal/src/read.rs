@@ -139,6 +139,14 @@ impl Readers {
         })
     }
 
+    /// The position up to which everything is in the search index, and the last position, at one moment.
+    pub(crate) fn indexed(&self) -> Result<(u64, u64), Error> {
+        self.lend(|connection| {
+            let moment = connection.unchecked_transaction()?;
+            Ok((search::indexed(&moment)?, head(&moment)?))
+        })
+    }
+
     pub(crate) fn sessions(&self) -> Result<Vec<SessionRow>, Error> {
         let query = "SELECT session.session, agent, protocol, first, last,
                          session.seq - coalesce(cut.seq, 0), position
@@ -303,6 +311,13 @@ impl Readers {
     fn pool(&self) -> MutexGuard<'_, Pool> {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The last position. Also where retention has removed the newest: no position is given twice.
+pub(crate) fn head(connection: &Connection) -> rusqlite::Result<u64> {
+    let query = "SELECT max((SELECT coalesce(max(position), 0) FROM record),
+                     (SELECT coalesce(max(position), 0) FROM session))";
+    connection.query_row(query, [], |row| row.get(0)).map(unsigned)
 }
 
 /// Gives the turn back, however the read ended.

@@ -1,6 +1,9 @@
 //! Finding what was said and done, by words. The caller says what can be found: whole messages and actions, when they
 //! end, not the pieces they came in. The index is a projection; it is not hashed, and can be made again from the records.
 //!
+//! The index is fed after records are acknowledged, in the order of their positions. It says how far it has come: whoever
+//! feeds it goes on from there, also after a crash. A search finds what is in the index when it begins.
+//!
 //! By time, pages never overlap and never leave a hit out, also while records are added. By relevance, only the newest
 //! 10,000 hits are compared, and pages are exact as long as nothing is added. How text is split into words is written in
 //! `words.rs`.
@@ -11,11 +14,11 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 use rusqlite::types::ToSql;
-use rusqlite::{Connection, ErrorCode, Row, named_params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, named_params};
 use serde::Serialize;
 
 use crate::sqlite::{signed, unsigned};
-use crate::{Error, words};
+use crate::{Error, Level, Record, words};
 
 /// How many hits a page has at most.
 pub const PAGE: usize = 1_000;
@@ -23,7 +26,7 @@ pub const PAGE: usize = 1_000;
 /// How many hits are compared when they are ordered by relevance: the newest.
 const COMPARED: i64 = 10_000;
 
-/// A text that can be found, and leads to the record it is appended with.
+/// A text that can be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// What it is, such as `message` or `action`.
@@ -51,6 +54,63 @@ pub struct Indexed {
     pub title: String,
     /// The text.
     pub text: String,
+}
+
+impl Indexed {
+    /// A text that leads to a record, as far as the record's capture level lets it be found: nothing of a record that
+    /// keeps no content, and no secrets where those are removed.
+    pub fn new(record: &Record, passage: Passage, redact: &dyn Fn(&str) -> String) -> Option<Self> {
+        let Passage { kind, title, text } = passage;
+        let (title, text) = match record.captured.level {
+            Level::Full => (title, text),
+            Level::Redacted => (redact(&title), redact(&text)),
+            Level::Metadata | Level::None => return None,
+        };
+        Some(Self {
+            session: record.session.clone(),
+            seq: record.seq,
+            time: record.time,
+            agent: record.source.agent.clone(),
+            kind,
+            title,
+            text,
+        })
+    }
+}
+
+/// What the index is fed with at once: everything that can be found of the records after one position, up to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexBatch {
+    pub(crate) after: u64,
+    pub(crate) through: u64,
+    /// Split for the index.
+    pub(crate) rows: Vec<Indexed>,
+}
+
+impl IndexBatch {
+    /// The texts of the records after `after`, up to and with `through`. Splits them into words, which takes its time.
+    /// Texts longer than 256 KiB are found by their beginning.
+    pub fn new(after: u64, through: u64, rows: Vec<Indexed>) -> Self {
+        let split = |row: Indexed| {
+            let (title, text) = (words::segmented(&row.title), words::segmented(&row.text));
+            Indexed { title, text, ..row }
+        };
+        Self { after, through, rows: rows.into_iter().map(split).collect() }
+    }
+
+    /// How many texts there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.rows.iter().map(|row| row.title.len() + row.text.len()).sum()
+    }
 }
 
 /// What to look for.
@@ -390,9 +450,49 @@ fn parts(marked: &str) -> Vec<Part> {
     parts
 }
 
-/// Adds rows to the index. Their texts are split already. The words come last, and in one go: whatever is written between
-/// them has the index write out what it holds.
-pub(crate) fn add(connection: &Connection, rows: &[Indexed]) -> rusqlite::Result<()> {
+/// Adds a batch to the index and notes how far that has come; or gives how far it has come, where the batch does not
+/// follow on that. Retention may have removed records that the batch is of: those are left out.
+pub(crate) fn feed(connection: &Connection, batch: &IndexBatch) -> rusqlite::Result<Option<u64>> {
+    let found = indexed(connection)?;
+    if found != batch.after || batch.through < found {
+        return Ok(Some(found));
+    }
+    let mut cut = connection.prepare_cached("SELECT seq FROM cut WHERE session = ?1")?;
+    let mut cuts: HashMap<&str, u64> = HashMap::new();
+    let mut rows = Vec::with_capacity(batch.rows.len());
+    for row in &batch.rows {
+        let session = row.session.as_str();
+        let removed = if let Some(removed) = cuts.get(session) {
+            *removed
+        } else {
+            let removed = cut.query_row([session], |row| row.get(0)).optional()?;
+            *cuts.entry(session).or_insert(unsigned(removed.unwrap_or_default()))
+        };
+        if row.seq > removed {
+            rows.push(row);
+        }
+    }
+    add(connection, &rows)?;
+    set_indexed(connection, batch.through)?;
+    Ok(None)
+}
+
+/// The position up to which everything is in the index.
+pub(crate) fn indexed(connection: &Connection) -> rusqlite::Result<u64> {
+    let mut statement =
+        connection.prepare_cached("SELECT value FROM meta WHERE name = 'indexed'")?;
+    let found: Option<i64> = statement.query_row([], |row| row.get(0)).optional()?;
+    Ok(unsigned(found.unwrap_or_default()))
+}
+
+fn set_indexed(connection: &Connection, position: u64) -> rusqlite::Result<()> {
+    let mut statement = connection
+        .prepare_cached("INSERT OR REPLACE INTO meta (name, value) VALUES ('indexed', ?1)")?;
+    statement.execute([signed(position)]).map(drop)
+}
+
+/// The words come last, and in one go: whatever is written between them has the index write out what it holds.
+fn add(connection: &Connection, rows: &[&Indexed]) -> rusqlite::Result<()> {
     let mut passage = connection.prepare_cached(
         "INSERT INTO passage (session, seq, time, agent, kind, title, text)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -439,13 +539,8 @@ pub(crate) fn clear(connection: &Connection) -> Result<(), Error> {
         "DELETE FROM passage;
          INSERT INTO passage_words (passage_words) VALUES ('delete-all');",
     )?;
+    set_indexed(connection, 0)?;
     Ok(())
-}
-
-/// The same row, split for the index.
-pub(crate) fn split(row: Indexed) -> Indexed {
-    let (title, text) = (words::segmented(&row.title), words::segmented(&row.text));
-    Indexed { title, text, ..row }
 }
 
 fn micros(time: Timestamp) -> i64 {

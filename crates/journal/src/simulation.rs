@@ -53,6 +53,7 @@ impl Here {
                 drop(job.reply.send(Err(Error::Write(Arc::new(failure)))));
             }
             Work::Append(job) => writer.commit(vec![job]),
+            Work::Index(job) => writer.feed(job),
             Work::Own(own, _room) => own(&mut writer),
         }
     }

@@ -17,11 +17,12 @@ use crate::Error;
 const APPLICATION_ID: i64 = 0x424e_5354;
 
 /// In order; the layout's number is how many of them a file has seen.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../migrations/0001_record.sql"),
     include_str!("../migrations/0002_evidence.sql"),
     include_str!("../migrations/0003_beginnings.sql"),
     include_str!("../migrations/0004_words_together.sql"),
+    include_str!("../migrations/0005_index_after.sql"),
 ];
 
 /// A file of an older layout up to this size is rewritten once, so that it can shrink later. A larger one keeps its
@@ -50,9 +51,7 @@ pub(crate) struct Lock {
 /// Takes the lock of the journal at `path`, by whichever name the file is known.
 pub(crate) fn lock(path: &Path) -> Result<Lock, Error> {
     let path = resolve(path)?;
-    let mut name = OsString::from(&path);
-    name.push(".lock");
-    let lock = PathBuf::from(name);
+    let lock = lock_file(&path);
     let file = private(OpenOptions::new().write(true).create(true).truncate(false))
         .open(&lock)
         .map_err(|source| Error::Io { path: lock.clone(), source })?;
@@ -68,6 +67,19 @@ pub(crate) fn lock(path: &Path) -> Result<Lock, Error> {
             }
         }
     }
+}
+
+/// Whether somebody has the lock of the journal at `path`. Where that cannot be told, nobody has.
+pub(crate) fn is_locked(path: &Path) -> bool {
+    let Ok(path) = resolve(path) else { return false };
+    let Ok(file) = File::open(lock_file(&path)) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+fn lock_file(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".lock");
+    PathBuf::from(name)
 }
 
 /// The connection that writes; makes the file if there is none, and brings it to the newest layout.

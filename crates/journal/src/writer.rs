@@ -8,8 +8,11 @@
 //!   waits for its sync, so that a failing disk is noticed by those who rely on it.
 //!
 //! It does not split a group by durability: who wants less may get more.
+//!
+//! The search index is fed when nobody waits to be recorded, or when the index has waited for many groups. What goes into
+//! the index is a transaction of its own, and how far the index has come is written with it.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -18,19 +21,22 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::Error;
 use crate::heads::{Head, Heads};
 use crate::prepared::Prepared;
 use crate::record::{Appended, Durability};
-use crate::search::{self, Indexed};
-use crate::sqlite::{signed, unsigned};
+use crate::search::{self, IndexBatch};
+use crate::sqlite::signed;
+use crate::{Error, read};
 
 mod group;
 
-use group::{Group, Span};
+use group::Group;
 
 /// How many batches one transaction takes.
 const GROUP: usize = 256;
+
+/// For how many groups the index waits before it goes first.
+const INDEX_PATIENCE: u32 = 16;
 
 /// When the sync after a commit that was not synced starts: half of the 10 ms, the other half is the disk's.
 const SYNC_AFTER: Duration = Duration::from_millis(5);
@@ -57,6 +63,8 @@ const HEADS: usize = 4096;
 pub(crate) enum Work {
     /// To record something, together with whatever else waits.
     Append(Job),
+    /// To feed the search index, when there is time.
+    Index(IndexJob),
     /// To do something by itself, such as pruning.
     Own(Box<dyn FnOnce(&mut Writer) + Send>, OwnedSemaphorePermit),
 }
@@ -65,11 +73,18 @@ pub(crate) enum Work {
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) batch: Vec<Prepared>,
-    /// What is added to the search index beside it, split already.
-    pub(crate) index: Vec<Indexed>,
     pub(crate) durability: Durability,
     pub(crate) reply: oneshot::Sender<Result<Appended, Error>>,
     /// The batch's share of the queue, given back when the batch is done with.
+    pub(crate) room: OwnedSemaphorePermit,
+}
+
+/// What the search index is fed with, and who waits for it.
+#[derive(Debug)]
+pub(crate) struct IndexJob {
+    pub(crate) batch: IndexBatch,
+    pub(crate) reply: oneshot::Sender<Result<(), Error>>,
+    /// Its share of the queue.
     pub(crate) room: OwnedSemaphorePermit,
 }
 
@@ -77,8 +92,8 @@ pub(crate) struct Job {
 pub(crate) struct Writer {
     connection: Connection,
     heads: Heads,
-    /// The last committed position, for all to see.
-    head: Arc<AtomicU64>,
+    /// The last committed position, and how far the index has come, for all to see.
+    shown: Shown,
     position: u64,
     /// What `PRAGMA synchronous` is set to, if that is known.
     level: Option<Durability>,
@@ -88,21 +103,24 @@ pub(crate) struct Writer {
     log_bytes: usize,
 }
 
+/// Where the writer stands, for all to see.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown {
+    /// The last committed position.
+    pub(crate) head: Arc<AtomicU64>,
+    /// The position up to which everything is in the search index.
+    pub(crate) indexed: Arc<AtomicU64>,
+}
+
 impl Writer {
-    pub(crate) fn new(connection: Connection, head: Arc<AtomicU64>) -> Result<Self, Error> {
-        // Also where retention has removed the newest: no position is given twice.
-        let position = connection.query_row(
-            "SELECT max((SELECT coalesce(max(position), 0) FROM record),
-                 (SELECT coalesce(max(position), 0) FROM session))",
-            [],
-            |row| row.get(0),
-        )?;
-        let position = unsigned(position);
-        head.store(position, Ordering::Release);
+    pub(crate) fn new(connection: Connection, shown: Shown) -> Result<Self, Error> {
+        let position = read::head(&connection)?;
+        shown.head.store(position, Ordering::Release);
+        shown.indexed.store(search::indexed(&connection)?, Ordering::Release);
         Ok(Self {
             connection,
             heads: Heads::new(HEADS),
-            head,
+            shown,
             position,
             level: None,
             sync_due: None,
@@ -113,13 +131,16 @@ impl Writer {
 
     /// Writes until the last sender is gone and everything that was sent is on disk.
     pub(crate) fn run(mut self, jobs: &Receiver<Work>) {
+        // What the index is to be fed with, for how many groups it has waited, and what comes next if that is known.
+        let (mut index, mut waited, mut next) = (VecDeque::new(), 0, None);
         loop {
-            match self.wait(jobs) {
+            match next.take().map_or_else(|| self.wait(jobs), Ok) {
                 Ok(first) => {
                     let mut group = Vec::new();
                     for work in std::iter::once(first).chain(jobs.try_iter().take(GROUP - 1)) {
                         match work {
                             Work::Append(job) => group.push(job),
+                            Work::Index(job) => index.push_back(job),
                             Work::Own(own, room) => {
                                 self.commit(std::mem::take(&mut group));
                                 own(&mut self);
@@ -136,6 +157,16 @@ impl Writer {
                 self.sync();
             }
             self.checkpoint();
+            if !index.is_empty() {
+                next = jobs.try_recv().ok();
+                waited += 1;
+                if (next.is_none() || waited > INDEX_PATIENCE)
+                    && let Some(job) = index.pop_front()
+                {
+                    waited = 0;
+                    self.feed(job);
+                }
+            }
         }
         if self.sync_due.is_some() {
             self.sync();
@@ -159,7 +190,7 @@ impl Writer {
             _ => Durability::Synced,
         };
         let (batches, waiters): (Vec<_>, Vec<_>) =
-            group.into_iter().map(|job| ((job.batch, job.index), (job.reply, job.room))).unzip();
+            group.into_iter().map(|job| (job.batch, (job.reply, job.room))).unzip();
         // A waiter who is gone does not undo what happened: nobody has to be there for the answer.
         match self.write(batches, durability) {
             Ok(outcomes) => {
@@ -181,31 +212,22 @@ impl Writer {
     /// One transaction for all batches. The outer error is everybody's, an inner one is of that batch alone.
     fn write(
         &mut self,
-        batches: Vec<(Vec<Prepared>, Vec<Indexed>)>,
+        batches: Vec<Vec<Prepared>>,
         durability: Durability,
     ) -> rusqlite::Result<Vec<Result<Appended, Error>>> {
         self.set_level(durability)?;
-        let bytes: usize = batches.iter().map(|(batch, index)| log_bytes(batch, index)).sum();
+        let bytes: usize = batches.iter().flatten().map(Prepared::bytes).sum();
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut group = Group {
-            transaction: &transaction,
-            heads: &mut self.heads,
-            touched: HashMap::new(),
-            position: self.position,
-            index: Vec::new(),
-        };
+        let mut group = Group::new(&transaction, &mut self.heads, self.position)?;
         let mut outcomes = Vec::with_capacity(batches.len());
-        for (batch, index) in batches {
+        for batch in batches {
             outcomes.push(group.append(batch)?);
-            group.index.extend(index);
         }
-        let Group { touched, position, index, .. } = group;
+        let (touched, position) = group.end();
         for span in touched.values() {
             span.store(&transaction)?;
         }
-        let indexed = !index.is_empty();
-        search::add(&transaction, &index)?;
         // A group of duplicates writes nothing, and a commit of nothing syncs nothing: yet what it
         // acknowledges may be one of those not yet synced.
         if durability == Durability::Synced && self.sync_due.is_some() {
@@ -213,12 +235,12 @@ impl Writer {
         }
         transaction.commit()?;
 
-        for Span { last, .. } in touched.into_values() {
+        for group::Span { last, .. } in touched.into_values() {
             self.heads.put(last.session.clone(), Head { seq: last.seq, hash: last.hash });
         }
-        let wrote = position > self.position || indexed;
+        let wrote = position > self.position;
         self.position = position;
-        self.head.store(position, Ordering::Release);
+        self.shown.head.store(position, Ordering::Release);
         self.log_bytes = self.log_bytes.saturating_add(bytes).saturating_add(COMMIT_BYTES);
         match durability {
             Durability::Synced => self.all_synced(),
@@ -228,6 +250,37 @@ impl Writer {
             Durability::Written => {}
         }
         Ok(outcomes)
+    }
+
+    /// Feeds the search index. Nobody waits for the disk: what a power cut takes is indexed again.
+    pub(crate) fn feed(&mut self, job: IndexJob) {
+        let IndexJob { batch, reply, room } = job;
+        let bytes = batch.rows.len() * PASSAGE_BYTES + COMMIT_BYTES;
+        let fed = self.set_level(Durability::Written).and_then(|()| {
+            let transaction =
+                self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let fed = search::feed(&transaction, &batch)?;
+            transaction.commit()?;
+            Ok(fed)
+        });
+        let fed = match fed {
+            Ok(None) => {
+                self.shown.indexed.store(batch.through, Ordering::Release);
+                self.log_bytes = self.log_bytes.saturating_add(bytes);
+                Ok(())
+            }
+            Ok(Some(found)) => Err(Error::IndexElsewhere { after: batch.after, found }),
+            Err(error) => Err(Error::Write(Arc::new(error))),
+        };
+        drop(room);
+        drop(reply.send(fed));
+    }
+
+    /// Empties the search index.
+    pub(crate) fn clear_index(&mut self) -> Result<(), Error> {
+        self.own(|transaction| search::clear(transaction))?;
+        self.shown.indexed.store(0, Ordering::Release);
+        Ok(())
     }
 
     /// Work of its own, as one transaction that is synced before this returns.
@@ -332,12 +385,6 @@ impl Writer {
             drop(self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
         }
     }
-}
-
-/// About what a batch adds to the log.
-fn log_bytes(batch: &[Prepared], index: &[Indexed]) -> usize {
-    let bytes = |prepared: &Prepared| prepared.bytes() + prepared.passages.len() * PASSAGE_BYTES;
-    batch.iter().map(bytes).sum::<usize>() + index.len() * PASSAGE_BYTES
 }
 
 /// Touches the file, so that the commit has something to sync; the sync covers all that was committed before.

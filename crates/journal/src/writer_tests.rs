@@ -7,6 +7,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::*;
 use crate::record::{Draft, Kind, Source};
+use crate::sqlite::unsigned;
 use crate::{Journal, SigningKey, sqlite};
 
 fn draft(event_id: Option<&str>, bytes: usize) -> Draft {
@@ -92,12 +93,12 @@ fn closing_syncs_what_is_left() {
 /// A writer without its thread, to look at between two steps.
 fn writer(path: &Path) -> Writer {
     let lock = sqlite::lock(path).unwrap();
-    Writer::new(sqlite::writer(&lock).unwrap(), Arc::default()).unwrap()
+    Writer::new(sqlite::writer(&lock).unwrap(), Shown::default()).unwrap()
 }
 
-fn batch(drafts: impl IntoIterator<Item = Draft>) -> Vec<(Vec<Prepared>, Vec<Indexed>)> {
+fn batch(drafts: impl IntoIterator<Item = Draft>) -> Vec<Vec<Prepared>> {
     let batch = drafts.into_iter().map(|draft| Prepared::new(draft.into()).unwrap());
-    vec![(batch.collect(), Vec::new())]
+    vec![batch.collect()]
 }
 
 #[test]
@@ -123,8 +124,8 @@ fn while_syncs_fail_every_commit_waits_for_its_own() {
 
     let room = Arc::new(tokio::sync::Semaphore::new(1)).try_acquire_owned().unwrap();
     let (reply, mut answer) = oneshot::channel();
-    let (batch, index) = batch([draft(None, 1)]).remove(0);
-    writer.commit(vec![Job { batch, index, durability: Durability::Written, reply, room }]);
+    let batch = batch([draft(None, 1)]).remove(0);
+    writer.commit(vec![Job { batch, durability: Durability::Written, reply, room }]);
     assert!(answer.try_recv().unwrap().is_ok());
     assert_eq!((writer.level, writer.sync_due), (Some(Durability::Synced), None));
     assert_eq!((writer.sync_failed, synced(&path)), (false, 2));
@@ -209,6 +210,40 @@ fn a_file_that_cannot_be_written_fails_what_is_written_and_works_again_afterward
     assert!(report.is_clean() && report.records == 2, "{report:?}");
 }
 
+/// Whoever waits to be recorded goes first, but not for ever.
+#[test]
+fn the_index_waits_for_those_who_wait_to_be_recorded() {
+    let (_folder, path, _) = folder();
+    let writer = writer(&path);
+    let room = Arc::new(tokio::sync::Semaphore::new(99_999));
+    let share = || Arc::clone(&room).try_acquire_owned().unwrap();
+    let (jobs, queue) = std::sync::mpsc::sync_channel(99_999);
+    let (shown, order) = (writer.shown.clone(), Arc::new(std::sync::Mutex::new(Vec::new())));
+    // Each looks at where the writer stands in its turn: one look in the middle of every group.
+    let look = |name: u64| {
+        let (shown, order) = (shown.clone(), Arc::clone(&order));
+        let look = move |_: &mut Writer| {
+            let indexed = shown.indexed.load(Ordering::Acquire);
+            order.lock().unwrap().push((name, indexed));
+        };
+        Work::Own(Box::new(look), share())
+    };
+    let (reply, answer) = oneshot::channel();
+    let batch = IndexBatch::new(0, 7, Vec::new());
+    jobs.send(Work::Index(IndexJob { batch, reply, room: share() })).unwrap();
+    let looks = (GROUP as u64) * u64::from(INDEX_PATIENCE) * 2;
+    for name in 0..looks {
+        jobs.send(look(name)).unwrap();
+    }
+    drop(jobs);
+    writer.run(&queue);
+    assert!(answer.blocking_recv().unwrap().is_ok());
+    let order = order.lock().unwrap();
+    let before = order.iter().filter(|(_, indexed)| *indexed == 0).count();
+    assert_eq!(order.len() as u64, looks);
+    assert!(before >= GROUP * INDEX_PATIENCE as usize && before < order.len(), "{before}");
+}
+
 #[test]
 fn a_full_disk_has_room_again_after_pruning() {
     let (_folder, path, runtime) = folder();
@@ -217,7 +252,7 @@ fn a_full_disk_has_room_again_after_pruning() {
     connection.pragma_update_and_check(None, "max_page_count", 200, |_| Ok(())).unwrap();
     let journal = Journal::start(lock, connection).unwrap();
     let append = || runtime.block_on(journal.append(vec![draft(None, 20_000)], Durability::Synced));
-    let row = |seq| Indexed {
+    let row = |seq| crate::Indexed {
         session: "s".to_owned(),
         seq,
         time: Timestamp::UNIX_EPOCH,
@@ -229,7 +264,8 @@ fn a_full_disk_has_room_again_after_pruning() {
     let mut written = 0;
     while append().is_ok() {
         written += 1;
-        drop(runtime.block_on(journal.index(vec![row(written)], Durability::Written)));
+        let batch = IndexBatch::new(journal.indexed(), journal.head(), vec![row(written)]);
+        drop(runtime.block_on(journal.index(batch)));
     }
     assert!(written > 10 && journal.head() == written);
     let key = SigningKey::from_seed(&[7; 32]);

@@ -1,5 +1,10 @@
 //! `banister log search`: what was said and done, by words. What was found is marked with `**`, so that no colour is
 //! needed to see it.
+//!
+//! The index follows the records. A search waits until it has everything that was recorded before the search began,
+//! where a gateway is there to index it; else it says how many records are not indexed yet.
+
+use std::time::Duration;
 
 use banister_events::event::time_text;
 use banister_events::text;
@@ -7,6 +12,7 @@ use banister_journal::{Archive, Error, Hit, Order, Part, Query, Syntax};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use super::count;
 use super::moment::Moment;
 use crate::failure::{Failure, GOOD};
 use crate::print;
@@ -56,6 +62,24 @@ enum By {
     Rank,
 }
 
+/// How long a search waits for the index, and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Waits until the index has what is recorded now; how many records it does not have.
+fn caught_up(archive: &Archive) -> Result<u64, Error> {
+    let head = archive.head()?;
+    let mut looks = PATIENCE.as_millis() / LOOK.as_millis();
+    loop {
+        let missing = head.saturating_sub(archive.indexed()?);
+        if missing == 0 || looks == 0 || !archive.has_writer() {
+            return Ok(missing);
+        }
+        looks -= 1;
+        std::thread::sleep(LOOK);
+    }
+}
+
 pub(super) fn run(archive: &Archive, args: &SearchArgs) -> anyhow::Result<u8> {
     let query = Query {
         text: args.words.join(" "),
@@ -72,6 +96,7 @@ pub(super) fn run(archive: &Archive, args: &SearchArgs) -> anyhow::Result<u8> {
         limit: args.limit.into(),
         after: args.after.clone(),
     };
+    let missing = caught_up(archive)?;
     let page = archive.search(&query).map_err(|error| match error {
         Error::Query { .. } if args.raw => anyhow::Error::from(Failure::usage(format!(
             "{error}; without --raw every text can be looked for"
@@ -80,9 +105,16 @@ pub(super) fn run(archive: &Archive, args: &SearchArgs) -> anyhow::Result<u8> {
         error => error.into(),
     })?;
     print::with(|out, err| {
+        if missing > 0 {
+            let records = count(missing, "record");
+            writeln!(
+                err,
+                "Not indexed yet: {records}. A gateway that runs on the journal indexes them."
+            )?;
+        }
         if args.json {
             let hits: Vec<_> = page.hits.iter().map(object).collect();
-            let found = json!({ "schema": "banister.search/v1", "hits": hits, "next": page.next });
+            let found = json!({ "schema": "banister.search/v1", "hits": hits, "next": page.next, "unindexed": missing });
             writeln!(out, "{found}")?;
             return Ok(GOOD);
         }

@@ -32,7 +32,7 @@ use regex::Regex;
 use crate::support::BANISTER;
 
 /// How long a command may take that is to end, and after how long one that waits goes on beside the others.
-const LONGEST: Duration = Duration::from_mins(1);
+const LONGEST: Duration = Duration::from_mins(3);
 const WAITS: Duration = Duration::from_secs(3);
 /// Programs that not every machine has; what needs one that is missing is left out.
 const OTHERS: [&str; 2] = ["jq", "sqlite3"];
@@ -177,8 +177,10 @@ struct World {
 
 impl World {
     fn new(root: &Path) -> Self {
-        // Short, because a socket's path may not be long.
-        let dir = tempfile::Builder::new().prefix("bd").tempdir_in("/tmp").unwrap();
+        // Short, because a socket's path may not be long; in memory, because this is about words and not about disks.
+        let memory = Path::new("/dev/shm");
+        let base = if memory.is_dir() { memory } else { Path::new("/tmp") };
+        let dir = tempfile::Builder::new().prefix("bd").tempdir_in(base).unwrap();
         for folder in ["tmp", "home/.config/banister", "run", "usb", "work"] {
             std::fs::create_dir_all(dir.path().join(folder)).unwrap();
         }
@@ -364,7 +366,7 @@ impl World {
         let place = |documented: &str, folder: &str| {
             (documented.to_owned(), format!("{}/{folder}", self.dir.path().display()))
         };
-        // Its own name has /tmp/ in it, so that comes first.
+        // Its own name may have /tmp/ in it, so that comes first.
         [
             place("/tmp/", "tmp/"),
             place("/run/user/1000", "run"),

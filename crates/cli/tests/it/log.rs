@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use banister_journal::{
-    Appender, Capture, DigestKey, Draft, Durability, Kind, Level, Passage, Retention, SigningKey,
-    Source,
+    Appended, Appender, Capture, DigestKey, Draft, Durability, IndexBatch, Indexed, Kind, Level,
+    Passage, Retention, SigningKey, Source,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -33,9 +33,14 @@ impl Data {
                     .into(),
             };
             let (kind, title, text) = ("action".to_owned(), "Bash".to_owned(), text);
-            let passages = vec![Passage { kind, title, text }];
-            let entry = capture.apply(draft(number, body), passages);
-            wait(journal.append(vec![entry], Durability::Synced)).unwrap();
+            let entry = capture.apply(draft(number, body));
+            let appended = wait(journal.append(vec![entry], Durability::Synced)).unwrap();
+            let Appended::Recorded(records) = appended else { panic!("{appended:?}") };
+            let redact = |text: &str| text.replace("hunter2", "***");
+            let row = Indexed::new(&records[0], Passage { kind, title, text }, &redact);
+            let (after, through) = (journal.indexed(), journal.head());
+            let batch = IndexBatch::new(after, through, row.into_iter().collect());
+            wait(journal.index(batch)).unwrap();
         }
         data
     }

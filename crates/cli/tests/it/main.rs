@@ -23,6 +23,7 @@ mod examples; // the client library at work
 mod kept_data; // what earlier versions left
 mod kill; // kill -9 under load
 mod kill_push; // the same, while programs push and somebody follows
+mod kill_search; // kill -9 before the search index has what was acknowledged
 mod log; // the journal from its file
 mod policy; // verdicts, rules while a gateway runs, grants
 mod push; // events from other programs

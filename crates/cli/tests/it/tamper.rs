@@ -61,7 +61,7 @@ impl Original {
                 findings: json!([{ "code": format!("X-{number}") }]),
                 gate: Some(json!({ "risk": number })),
             };
-            let entry = capture.hold(draft, Vec::new());
+            let entry = capture.hold(draft);
             wait(journal.append(vec![entry], Durability::Synced)).unwrap();
             if number == 6 || number == 10 {
                 wait(journal.checkpoint(&key, at(number.into()))).unwrap();

@@ -1,8 +1,6 @@
 //! An ask that somebody is about to close, and the record of how it ends.
 
-use std::sync::Arc;
-
-use banister_events::activity::{Activity, Origin, Outcome, What};
+use banister_events::activity::Outcome;
 use banister_journal::{Draft, Entry, Kind, Source};
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -10,7 +8,6 @@ use serde_json::Value;
 
 use super::{Asks, Opened};
 use crate::facts::CloseFact;
-use crate::index::Index;
 use crate::keep::Keeper;
 
 /// The sole right to close an ask. Dropped, the ask is open as before, and the next in line may close it.
@@ -102,26 +99,6 @@ impl AskEnd {
             findings: Value::Null,
             gate: None,
         };
-        let found = Index::default().add(&self.activity());
-        keeper.close(draft, fact, found.into_iter().collect())
-    }
-
-    /// The end as subscribers see it.
-    fn activity(&self) -> Activity {
-        let opened = &self.claim.opened;
-        let CloseFact { ask, outcome, by, message, response, .. } = self.fact.clone();
-        Activity {
-            origin: Origin { session: opened.session.as_str().into(), seq: 0, time: self.time },
-            context: Arc::new(opened.context.clone()),
-            what: What::AskClosed {
-                id: ask,
-                action: opened.ask.action.clone(),
-                outcome,
-                by,
-                message,
-                response,
-                updated_input: None,
-            },
-        }
+        keeper.close(draft, fact)
     }
 }

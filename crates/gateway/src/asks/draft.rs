@@ -1,9 +1,8 @@
 //! An ask before it is in the table: what it is about, and the record of it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::activity::{Action, Activity, Ask, AskKind, Context, Gate, Origin, What};
+use banister_events::activity::{Action, Ask, AskKind, Context, Gate};
 use banister_events::id;
 use banister_journal::{Draft, Kind, Source};
 use bytes::Bytes;
@@ -13,7 +12,6 @@ use sha2::{Digest, Sha256};
 
 use super::Opened;
 use crate::facts::{AskFact, Handoff, Sender};
-use crate::index::Index;
 use crate::keep::Keeper;
 use crate::{Error, random};
 
@@ -165,14 +163,7 @@ impl AskDraft {
 
     /// The record of it.
     pub(crate) fn entry(&self, keeper: &Keeper) -> banister_journal::Entry {
-        let AskFact { ask, context, .. } = &self.fact;
-        let opened = Activity {
-            origin: Origin { session: self.session.as_str().into(), seq: 0, time: self.since },
-            context: Arc::new(context.clone()),
-            what: What::AskOpened { ask: Box::new(ask.clone()) },
-        };
-        let found = Index::default().add(&opened);
-        keeper.ask(self.draft(), &self.fact, found.into_iter().collect())
+        keeper.ask(self.draft(), &self.fact)
     }
 
     fn draft(&self) -> Draft {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use banister_journal::Durability;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode};
 
@@ -22,7 +21,7 @@ pub(super) async fn ready(State(shared): State<Shared>) -> Result<&'static str, 
     if shared.stop.is_cancelled() {
         return Err(unready("the gateway stops"));
     }
-    let writes = shared.gateway.journal.index(Vec::new(), Durability::Written);
+    let writes = shared.gateway.journal.probe();
     match tokio::time::timeout(PATIENCE, writes).await {
         Ok(Ok(())) => Ok("ok\n"),
         Ok(Err(error)) => {

@@ -73,6 +73,7 @@ async fn push(
     let messages = cut(&body, lines)?;
     drop(body);
     let idempotency = idempotency_key(&parts.headers);
+    shared.gateway.indexer.keep_pace().await;
     let source = Pusher { protocol, thread, door: shared.door.name, key, idempotency };
     let receipts = shared.gateway.push(Push { source, messages }).await.map_err(|error| {
         tracing::error!(%error, "A push was not recorded.");

@@ -16,7 +16,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::desk::AnswerRequest;
 use crate::ingest::{PushPolicy, Pushing, Status};
-use crate::keep::Keeping;
+use crate::keep::CapturePolicy;
 use crate::project::Projection;
 use crate::serve::Serving;
 use crate::{Gateway, Settings, serve};
@@ -72,12 +72,12 @@ impl House {
     }
 
     async fn with(push: Pushing) -> Self {
-        Self::keeping(push, Keeping::default()).await
+        Self::capturing(push, CapturePolicy::default()).await
     }
 
-    async fn keeping(push: Pushing, keeping: Keeping) -> Self {
+    async fn capturing(push: Pushing, capture: CapturePolicy) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let settings = Settings { keeping, push, ..Settings::new(dir.path().join("data")) };
+        let settings = Settings { capture, push, ..Settings::new(dir.path().join("data")) };
         let gateway = Gateway::open(settings, Clock::default()).unwrap();
         let listen: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let serving = serve::start(&gateway, listen, &dir.path().join("s")).await.unwrap();

@@ -1,21 +1,21 @@
 use std::time::Duration;
 
 use banister_events::event::Protocol;
-use banister_journal::{Hit, Query};
+use banister_journal::{Hit, Level, Query};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::clock::Clock;
 use crate::ingest::{Push, Pusher};
-use crate::keep::Keeping;
+use crate::keep::CapturePolicy;
 use crate::pipeline::Incoming;
 use crate::{Gateway, Settings};
 
 fn open(dir: &std::path::Path, level: Level) -> Arc<Gateway> {
     let clock = Clock::manual("2026-11-15T09:00:00Z".parse().unwrap());
-    let keeping = Keeping { level, ..Keeping::default() };
-    let settings = Settings { keeping, ..Settings::new(dir.join("data")) };
+    let capture = CapturePolicy { level, ..CapturePolicy::default() };
+    let settings = Settings { capture, ..Settings::new(dir.join("data")) };
     Gateway::open(settings, clock).unwrap()
 }
 
@@ -52,7 +52,7 @@ async fn fill(gateway: &Arc<Gateway>) {
     gateway.push(Push { source, messages }).await.unwrap();
 }
 
-fn found(gateway: &Gateway, words: &str) -> Vec<(String, u64, String)> {
+fn indexed(gateway: &Gateway, words: &str) -> Vec<(String, u64, String)> {
     let query = Query { text: words.to_owned(), limit: 50, ..Query::default() };
     let told = |hit: Hit| (hit.session, hit.seq, hit.kind);
     gateway.journal.search(&query).unwrap().hits.into_iter().map(told).collect()
@@ -64,13 +64,14 @@ async fn an_index_that_is_made_again_finds_what_the_first_one_found() {
     let gateway = open(dir.path(), Level::Full);
     fill(&gateway).await;
     let words = ["ferns", "wheelbarrow", "green"];
-    let before = words.map(|word| found(&gateway, word));
+    gateway.indexer.catch_up(gateway.journal.head()).await.unwrap();
+    let before = words.map(|word| indexed(&gateway, word));
     assert!(before.iter().all(|hits| !hits.is_empty()), "{before:?}");
     gateway.journal.clear_index().await.unwrap();
-    assert!(words.iter().all(|word| found(&gateway, word).is_empty()));
+    assert!(words.iter().all(|word| indexed(&gateway, word).is_empty()));
     for _ in 0..2 {
         let count = rebuild(&gateway.journal, &gateway.agents).await.unwrap();
-        assert_eq!(words.map(|word| found(&gateway, word)), before, "in the same order");
+        assert_eq!(words.map(|word| indexed(&gateway, word)), before, "in the same order");
         assert!(count >= 4, "{count}");
     }
 }
@@ -82,5 +83,5 @@ async fn what_was_not_kept_is_not_found_afterwards_either() {
     fill(&gateway).await;
     assert_eq!(gateway.desk.inbox().len(), 1, "an open ask holds its action");
     assert_eq!(rebuild(&gateway.journal, &gateway.agents).await.unwrap(), 0);
-    assert!(found(&gateway, "ferns").is_empty());
+    assert!(indexed(&gateway, "ferns").is_empty());
 }

@@ -138,7 +138,7 @@ impl Gateway {
         let gate = gated.as_ref().map(|gated| gated.gate.clone());
         let now = self.clock.now();
         let mut push_session = self.push_sessions.enter(session).await;
-        self.recall(&mut push_session, session, source.protocol).await.map_err(Trouble::Failed)?;
+        self.recall(&mut push_session, session, source).await.map_err(Trouble::Failed)?;
         let known = push_session.remembers(event_id);
         let strict = self.policy(&source.key) == PushPolicy::Strict;
         let before = push_session.take();
@@ -164,8 +164,10 @@ impl Gateway {
         };
         let ask = self.ask_for(gate.as_ref(), &asker, session, about, now);
         let ask = ask.map_err(Trouble::Failed)?;
-        let passages = memory.as_mut().map(|memory| memory.hear(message, gate.as_ref(), &draft));
-        let entry = self.keeper.message(draft, passages.unwrap_or_default());
+        if let Some(memory) = &mut memory {
+            memory.hear(message, gate.as_ref(), &draft);
+        }
+        let entry = self.keeper.message(draft);
         let protocol = source.protocol.name().to_owned();
         let message = Some(message.clone());
         let judged = Judged { entry, message, protocol, gate: gate.clone(), ask };
@@ -224,7 +226,7 @@ impl Gateway {
         let body = waiting.body.clone();
         let item = Item { bytes: body, message: None, read: Err(findings.clone()) };
         let draft = source.evidence(&item, &findings, self.clock.now());
-        let evidence = self.keeper.message(draft, Vec::new());
+        let evidence = self.keeper.message(draft);
         if let Err(error) = self.history.commit(vec![evidence.into()], Durability::Synced).await {
             tracing::error!(%error, "A refused event was not recorded.");
         }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::*;
 use crate::clock::Clock;
 use crate::ingest::{Push, Pusher, Status};
-use crate::keep::Keeping;
+use crate::keep::CapturePolicy;
 use crate::project::Projection;
 use crate::{Gateway, Settings};
 
@@ -16,8 +16,8 @@ use crate::{Gateway, Settings};
 const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
 
 fn open(dir: &Path, level: Level) -> Arc<Gateway> {
-    let keeping = Keeping { level, ..Keeping::default() };
-    let settings = Settings { keeping, ..Settings::new(dir.join("data")) };
+    let capture = CapturePolicy { level, ..CapturePolicy::default() };
+    let settings = Settings { capture, ..Settings::new(dir.join("data")) };
     let clock = Clock::manual("2026-11-15T09:00:00Z".parse().unwrap());
     Gateway::open(settings, clock).unwrap()
 }
@@ -65,10 +65,10 @@ fn leaks(dir: &Path) -> bool {
     })
 }
 
-fn found(gateway: &Gateway, words: &str) -> usize {
+async fn found(gateway: &Gateway, words: &str) -> usize {
     let (text, syntax) = (words.to_owned(), Syntax::Words);
     let query = Query { text, syntax, limit: 10, ..Query::default() };
-    gateway.journal.search(&query).unwrap().hits.len()
+    gateway.search(&query).await.hits.len()
 }
 
 fn content(delta: &str) -> Value {
@@ -109,8 +109,8 @@ async fn a_credential_that_is_split_over_pieces_is_in_no_file_and_the_rest_is() 
     assert!(told.starts_with("It is here:\nthe token is "), "{told}");
     assert!(told.ends_with(", keep it.\nAnd wheelbarrow."), "{told}");
     assert!(!told.contains("ghp_16"), "{told}");
-    assert_eq!((found(&gateway, "wheelbarrow"), found(&gateway, "keep")), (1, 1));
-    assert_eq!(found(&gateway, SECRET), 0);
+    assert_eq!((found(&gateway, "wheelbarrow").await, found(&gateway, "keep").await), (1, 1));
+    assert_eq!(found(&gateway, SECRET).await, 0);
     drop(gateway);
     assert!(!leaks(dir.path()));
 }
@@ -125,7 +125,7 @@ async fn what_is_kept_in_full_is_kept_piece_by_piece_and_found_as_a_whole() {
     let bodies: Vec<String> =
         records.iter().map(|it| String::from_utf8_lossy(&it.body).into_owned()).collect();
     assert_eq!(bodies, events.iter().map(Value::to_string).collect::<Vec<_>>());
-    assert_eq!(found(&gateway, "wheelbarrow"), 1, "a word that is split is found");
+    assert_eq!(found(&gateway, "wheelbarrow").await, 1, "a word that is split is found");
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn a_word_that_is_split_over_a_restart_is_found() {
     drop(gateway);
     let gateway = open(dir.path(), Level::Full);
     push(&gateway, Protocol::Agui, &[vec![content("barrow")], ended()].concat()).await;
-    assert_eq!(found(&gateway, "wheelbarrow"), 1);
+    assert_eq!(found(&gateway, "wheelbarrow").await, 1);
 }
 
 #[tokio::test]

@@ -10,13 +10,13 @@ use banister_events::activity::{Gate, Origin};
 use banister_events::check::Checker;
 use banister_events::event::Protocol;
 use banister_events::{Message, frame};
-use banister_journal::{Draft, Level, Passage, Record};
+use banister_journal::{Draft, Level, Record};
 use jiff::Timestamp;
 use tokio::sync::OwnedMutexGuard;
 
 use super::asks::AskListener;
 use super::pieces::Pieces;
-use crate::index::Index;
+use super::pushing::PushPolicy;
 use crate::project::Pushed;
 
 /// How many sessions are remembered.
@@ -54,44 +54,34 @@ pub(super) struct PushSession {
 pub(super) struct Memory {
     protocol: Protocol,
     pub(super) checker: Checker,
-    /// What they tell, for those who search.
-    reader: Pushed,
-    index: Index,
+    /// What they tell, where it matters whether an event tells anything.
+    reader: Option<Pushed>,
     /// What is held of texts in pieces.
     pub(super) pieces: Pieces,
     seq: u64,
 }
 
 impl Memory {
-    pub(super) fn new(protocol: Protocol) -> Self {
-        Self {
-            protocol,
-            checker: Checker::new(protocol),
-            reader: Pushed::new(protocol),
-            index: Index::default(),
-            pieces: Pieces::default(),
-            seq: 0,
-        }
+    pub(super) fn new(protocol: Protocol, policy: PushPolicy) -> Self {
+        let reader = (policy == PushPolicy::Repair).then(|| Pushed::new(protocol));
+        let (checker, pieces) = (Checker::new(protocol), Pieces::default());
+        Self { protocol, checker, reader, pieces, seq: 0 }
     }
 
-    /// What can be found now that this event is there.
-    pub(super) fn hear(
-        &mut self,
-        event: &Message,
-        gate: Option<&Gate>,
-        draft: &Draft,
-    ) -> Vec<Passage> {
+    /// An event that is about to be there.
+    pub(super) fn hear(&mut self, event: &Message, gate: Option<&Gate>, draft: &Draft) {
         self.seq += 1;
+        let Some(reader) = &mut self.reader else { return };
         let origin =
             Origin { session: draft.session.as_str().into(), seq: self.seq, time: draft.time };
-        let told = self.reader.message(event, gate, draft.action.as_deref(), &origin);
-        told.iter().filter_map(|activity| self.index.add(activity)).collect()
+        reader.message(event, gate, draft.action.as_deref(), &origin);
     }
 
     /// Whether anything can be told of an event, whatever is wrong with it.
     pub(super) fn can_tell(&self, event: &Message, now: Timestamp) -> bool {
         let origin = Origin { session: "".into(), seq: self.seq + 1, time: now };
-        !self.reader.clone().message(event, None, None, &origin).is_empty()
+        let reader = self.reader.clone();
+        reader.is_some_and(|mut reader| !reader.message(event, None, None, &origin).is_empty())
     }
 
     /// An event that is there already.
@@ -110,9 +100,8 @@ impl Memory {
         self.pieces = Pieces::interrupted();
         let origin =
             Origin { session: record.session.as_str().into(), seq: record.seq, time: record.time };
-        let Ok(message) = message else { return };
-        for activity in self.reader.told(record, Some(&message), &origin) {
-            self.index.add(&activity);
+        if let (Some(reader), Ok(message)) = (&mut self.reader, message) {
+            reader.told(record, Some(&message), &origin);
         }
     }
 }

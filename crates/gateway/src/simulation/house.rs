@@ -18,7 +18,7 @@ use super::dice::Dice;
 use crate::clock::Clock;
 use crate::http::{Door, router};
 use crate::ingest::Pushing;
-use crate::keep::Keeping;
+use crate::keep::CapturePolicy;
 use crate::policy::{PolicyStore, RuleFiles};
 use crate::{Gateway, Settings};
 
@@ -85,7 +85,7 @@ impl House {
         data: &Path,
         clock: &Clock,
         weather: &Arc<Weather>,
-        keeping: Keeping,
+        capture: CapturePolicy,
     ) -> Self {
         static KNOWN: OnceLock<(Arc<Agents>, PolicyStore)> = OnceLock::new();
         let (agents, policy_store) = KNOWN.get_or_init(|| {
@@ -93,7 +93,7 @@ impl House {
             (Arc::new(Agents::builtin().unwrap()), policy_store)
         });
         let push = Pushing { rate: 0, ..Pushing::default() };
-        let settings = Settings { keeping, push, ..Settings::new(data.to_owned()) };
+        let settings = Settings { capture, push, ..Settings::new(data.to_owned()) };
         let journal = Appender::simulated(&data.join("journal.db"), Arc::clone(weather) as _);
         let (agents, store) = (Arc::clone(agents), policy_store.afresh());
         let gateway =

@@ -17,7 +17,7 @@ use super::house::{Answer, House, Weather, Who};
 use super::promises::{self, Heard, Ledger};
 use super::watchers::{self, Kind, Watcher};
 use crate::clock::Clock;
-use crate::keep::Keeping;
+use crate::keep::CapturePolicy;
 
 /// How many things happen, at most.
 const STEPS: usize = 21;
@@ -31,7 +31,7 @@ pub(super) struct World {
     dir: tempfile::TempDir,
     clock: Clock,
     weather: Arc<Weather>,
-    keeping: Keeping,
+    capture: CapturePolicy,
     ledger: Arc<Mutex<Ledger>>,
     streams: Vec<Stream>,
     watchers: Vec<Watcher>,
@@ -71,7 +71,7 @@ impl World {
             dir,
             clock: Clock::manual("2026-11-15T09:00:00Z".parse().unwrap()),
             weather: Arc::new(Weather::new(seed)),
-            keeping: Keeping { level, ..Keeping::default() },
+            capture: CapturePolicy { level, ..CapturePolicy::default() },
             ledger: Arc::default(),
             streams: streams.into(),
             watchers,
@@ -97,7 +97,7 @@ impl World {
 
     fn open(&self) -> House {
         let data = self.dir.path().join("data");
-        House::open(&data, &self.clock, &self.weather, self.keeping.clone())
+        House::open(&data, &self.clock, &self.weather, self.capture.clone())
     }
 
     async fn live(&mut self) -> End {

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use banister_events::activity::{Ask, Context, Origin, What};
+use banister_events::activity::{Activity, Ask, Context, Origin, What};
 use banister_events::agui::rejoin::{self, RunEdge, run_error};
 use banister_events::capture::MessageHeader;
 use banister_events::event::Protocol;
 use banister_events::finding::Finding;
 use banister_events::{Message, Reader, id};
-use banister_journal::{Draft, Durability, Entry, Kind, Passage, Source};
+use banister_journal::{Draft, Durability, Entry, Kind, Source};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -24,7 +24,6 @@ use super::{Live, Upstream, note, session_of, source};
 use crate::asks::{AskDraft, ParkClaim, ParkedDraft};
 use crate::facts::{ParkedAsk, ParkedFact, Sender, Stage};
 use crate::history::Fact;
-use crate::index::Index;
 use crate::ingest::Status;
 use crate::{Error, Gateway};
 
@@ -61,9 +60,8 @@ struct RecordedRun<'r> {
     session: String,
     source: Source,
     turn: Option<String>,
-    /// What can be found of it, and what it asks.
+    /// Reads what it asks.
     reader: Reader,
-    index: Index,
     /// The run that waited, until this one has begun.
     parked: Option<ParkClaim>,
 }
@@ -133,8 +131,8 @@ impl<'r> RecordedRun<'r> {
         let thread = planned.input.get("threadId").and_then(Value::as_str).unwrap_or_default();
         let session = session_of(&planned.name, thread);
         let source = source(&planned.name);
-        let (reader, index) = (Reader::for_protocol(Protocol::Agui), Index::default());
-        Self { gateway, planned, session, source, turn: None, reader, index, parked }
+        let reader = Reader::for_protocol(Protocol::Agui);
+        Self { gateway, planned, session, source, turn: None, reader, parked }
     }
 
     /// Passes on what arrives. Gives why it ends; nothing where the end was told.
@@ -288,7 +286,7 @@ impl<'r> RecordedRun<'r> {
     fn entry(&mut self, event: &Sent, findings: &[Finding]) -> EventRecord {
         let Some(message) = event.message() else {
             let draft = self.draft(Kind::Event, event.bytes().clone(), findings);
-            let fact = self.gateway.keeper.message(draft, Vec::new()).into();
+            let fact = self.gateway.keeper.message(draft).into();
             return EventRecord { fact, asked: Vec::new(), starts: false };
         };
         let short = |name: &String| name.len() <= NAME_BYTES;
@@ -301,35 +299,29 @@ impl<'r> RecordedRun<'r> {
         let document = message.document();
         let action = MessageHeader::of(Protocol::Agui, document.root()).action;
         let action = action.map(Cow::into_owned).filter(short);
-        let (found, asked) = self.read_event(&message);
+        let asked = self.asked_in(&message);
         let draft = self.draft(Kind::Event, message.bytes().clone(), findings);
-        let entry = self.gateway.keeper.message(Draft { action, ..draft }, found);
+        let entry = self.gateway.keeper.message(Draft { action, ..draft });
         EventRecord { fact: Fact::parsed(entry, message), asked, starts }
     }
 
-    /// What can be found now that this was said, and what it asks.
-    fn read_event(&mut self, event: &Message) -> (Vec<Passage>, Vec<(Ask, Context)>) {
+    /// What an event asks. How an ask ends is the desk's to say.
+    fn asked_in(&mut self, event: &Message) -> Vec<(Ask, Context)> {
         let session = self.session.as_str().into();
         let origin = Origin { session, seq: 0, time: self.gateway.clock.now() };
         let mut activities = Vec::new();
         self.reader.read(event, None, &origin, &mut activities);
-        let (mut found, mut asked) = (Vec::new(), Vec::new());
-        for activity in activities {
-            match &activity.what {
-                What::AskOpened { ask } => {
-                    asked.push(((**ask).clone(), (*activity.context).clone()));
-                }
-                // How an ask ends is the desk's to say.
-                What::AskClosed { .. } => {}
-                _ => found.extend(self.index.add(&activity)),
-            }
-        }
-        (found, asked)
+        let asked =
+            activities.into_iter().filter_map(|Activity { context, what, .. }| match what {
+                What::AskOpened { ask } => Some((*ask, (*context).clone())),
+                _ => None,
+            });
+        asked.collect()
     }
 
     fn evidence(&self, bytes: &Bytes, findings: &[Finding]) -> Entry {
         let bytes = bytes.slice(..bytes.len().min(EVIDENCE));
-        self.gateway.keeper.message(self.draft(Kind::Unreadable, bytes, findings), Vec::new())
+        self.gateway.keeper.message(self.draft(Kind::Unreadable, bytes, findings))
     }
 
     fn draft(&self, kind: Kind, body: Bytes, findings: &[Finding]) -> Draft {

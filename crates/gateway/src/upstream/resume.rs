@@ -161,7 +161,7 @@ impl Gateway {
         let message = run_error("upstream", why);
         let body = (Kind::Event, message.bytes().clone());
         let event = note(claim.session(), &source(&name), body, Some(run), now);
-        let told = Fact::parsed(self.keeper.message(event, Vec::new()), message);
+        let told = Fact::parsed(self.keeper.message(event), message);
         let facts = vec![told, claim.end(Stage::Failed, source(&name), now).into()];
         if let Err(error) = self.history.commit(facts, Durability::Synced).await {
             tracing::error!(%error, upstream = name, "That a run was not resumed is not recorded.");

@@ -4,24 +4,25 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use rusqlite::{Transaction, params};
+use rusqlite::{CachedStatement, Transaction, params};
 
 use crate::chain::{self, Kept, Link};
 use crate::heads::{Head, Heads};
 use crate::prepared::Prepared;
 use crate::record::{Appended, Record};
-use crate::search::{Indexed, Passage};
 use crate::sqlite::{signed, unsigned};
 use crate::{Error, read};
 
 /// One open transaction. What it learns becomes the writer's only if it commits.
 pub(super) struct Group<'a> {
-    pub(super) transaction: &'a Transaction<'a>,
-    pub(super) heads: &'a mut Heads,
-    pub(super) touched: HashMap<String, Span>,
-    pub(super) position: u64,
-    /// What can be searched of it.
-    pub(super) index: Vec<Indexed>,
+    transaction: &'a Transaction<'a>,
+    heads: &'a mut Heads,
+    touched: HashMap<String, Span>,
+    position: u64,
+    /// Looks for a record by its sender's id.
+    known: CachedStatement<'a>,
+    /// Adds a record.
+    insert: CachedStatement<'a>,
 }
 
 /// The first and the last record that a group added to a session.
@@ -30,7 +31,30 @@ pub(super) struct Span {
     pub(super) last: Arc<Record>,
 }
 
-impl Group<'_> {
+impl<'a> Group<'a> {
+    /// A group that goes on after a position.
+    pub(super) fn new(
+        transaction: &'a Transaction<'a>,
+        heads: &'a mut Heads,
+        position: u64,
+    ) -> rusqlite::Result<Self> {
+        let known =
+            transaction.prepare_cached("SELECT 1 FROM record WHERE key = ?1 AND event_id = ?2")?;
+        let insert = transaction.prepare_cached(
+            "INSERT INTO record (position, session, seq, time, kind, protocol, agent, door, key,
+                 turn, action, event_id, reader, body, findings, gate, prev, hash,
+                 level, digest, commitment)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                 ?18, ?19, ?20, ?21)",
+        )?;
+        Ok(Self { transaction, heads, touched: HashMap::new(), position, known, insert })
+    }
+
+    /// The sessions it added to, and the position of its last record.
+    pub(super) fn end(self) -> (HashMap<String, Span>, u64) {
+        (self.touched, self.position)
+    }
+
     /// Records the batch, or finds before anything is written why not.
     pub(super) fn append(
         &mut self,
@@ -49,23 +73,28 @@ impl Group<'_> {
         Ok(Ok(Appended::Recorded(records)))
     }
 
-    fn refusal(&self, batch: &[Prepared]) -> Result<Option<Appended>, Error> {
+    fn refusal(&mut self, batch: &[Prepared]) -> Result<Option<Appended>, Error> {
         let mut seen = HashSet::new();
         for (index, Prepared { draft, captured, .. }) in batch.iter().enumerate() {
             let Some(event_id) = &draft.event_id else {
                 continue;
             };
             let key = &draft.source.key;
-            let known = read::of_event(self.transaction, key, event_id)?;
-            match known {
-                Some(first) if index == 0 => {
+            let known = self.known.exists((key, event_id))?;
+            let first = if known && index == 0 {
+                read::of_event(self.transaction, key, event_id)?
+            } else {
+                None
+            };
+            match first {
+                Some(first) => {
                     // What was not kept is compared by its digest.
                     let same_bytes =
                         first.body == draft.body && first.captured.digest == captured.digest;
                     return Ok(Some(Appended::Duplicate { first: Arc::new(first), same_bytes }));
                 }
-                None if seen.insert((key, event_id)) => {}
-                _ => {
+                None if !known && seen.insert((key, event_id)) => {}
+                None => {
                     let (key, event_id) = (key.clone(), event_id.clone());
                     return Err(Error::EventIdTaken { key, event_id });
                 }
@@ -75,7 +104,7 @@ impl Group<'_> {
     }
 
     fn add(&mut self, prepared: Prepared) -> rusqlite::Result<Arc<Record>> {
-        let Prepared { draft, time, body, findings, gate, captured, salt, passages } = prepared;
+        let Prepared { draft, time, body, findings, gate, captured, salt } = prepared;
         let head = self.head(&draft.session)?;
         let (seq, prev) = (head.seq + 1, head.hash);
         let link = Link {
@@ -103,37 +132,29 @@ impl Group<'_> {
         };
         let hash = link.hash();
         let position = self.position + 1;
-        self.transaction
-            .prepare_cached(
-                "INSERT INTO record (position, session, seq, time, kind, protocol, agent, door, key,
-                     turn, action, event_id, reader, body, findings, gate, prev, hash,
-                     level, digest, commitment)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-                     ?18, ?19, ?20, ?21)",
-            )?
-            .execute(params![
-                signed(position),
-                link.session,
-                signed(seq),
-                link.time,
-                link.kind,
-                link.protocol,
-                link.agent,
-                link.door,
-                link.key,
-                link.turn,
-                link.action,
-                link.event_id,
-                link.reader,
-                draft.body.as_ref(),
-                link.findings,
-                link.gate,
-                prev,
-                hash,
-                link.kept.level,
-                link.kept.digest,
-                link.kept.commitment,
-            ])?;
+        self.insert.execute(params![
+            signed(position),
+            link.session,
+            signed(seq),
+            link.time,
+            link.kind,
+            link.protocol,
+            link.agent,
+            link.door,
+            link.key,
+            link.turn,
+            link.action,
+            link.event_id,
+            link.reader,
+            draft.body.as_ref(),
+            link.findings,
+            link.gate,
+            prev,
+            hash,
+            link.kept.level,
+            link.kept.digest,
+            link.kept.commitment,
+        ])?;
         self.position = position;
         let record = Arc::new(Record {
             position,
@@ -154,7 +175,6 @@ impl Group<'_> {
             captured,
         });
         self.hold(&record, &salt)?;
-        self.index(&record, passages);
         if let Some(span) = self.touched.get_mut(&record.session) {
             span.last = Arc::clone(&record);
         } else {
@@ -172,18 +192,6 @@ impl Group<'_> {
                 .execute((signed(record.position), salt, exact.as_ref()))?;
         }
         Ok(())
-    }
-
-    fn index(&mut self, record: &Record, passages: Vec<Passage>) {
-        self.index.extend(passages.into_iter().map(|Passage { kind, title, text }| Indexed {
-            session: record.session.clone(),
-            seq: record.seq,
-            time: record.time,
-            agent: record.source.agent.clone(),
-            kind,
-            title,
-            text,
-        }));
     }
 
     fn head(&mut self, session: &str) -> rusqlite::Result<Head> {

@@ -1,12 +1,16 @@
 use banister_journal::{
-    Appended, Bad, Capture, DigestKey, Draft, Durability, Journal, Level, What,
+    Appended, Bad, Capture, DigestKey, Draft, Durability, Indexed, Journal, Level, What,
 };
 use serde_json::{Value, json};
 
-use crate::support::{Place, change, draft, passage, recorded, wait, words};
+use crate::support::{Place, change, draft, index, passage, recorded, wait, words};
 
 fn hide(bytes: &[u8]) -> Vec<u8> {
     String::from_utf8_lossy(bytes).replace("hunter2", "***").into_bytes()
+}
+
+fn hidden(text: &str) -> String {
+    text.replace("hunter2", "***")
 }
 
 fn secret(session: &str) -> Draft {
@@ -29,8 +33,10 @@ fn each_level_keeps_what_it_says_and_a_digest_of_the_rest() {
     let place = Place::new();
     let journal = place.open();
     for level in Level::ALL {
-        let said = vec![passage("message", "user hunter2", "my word is hunter2, mine alone")];
-        recorded(&journal, vec![capture(level, &key).apply(secret(level.as_str()), said)]);
+        let entry = capture(level, &key).apply(secret(level.as_str()));
+        let record = recorded(&journal, vec![entry]).remove(0);
+        let said = passage("message", "user hunter2", "my word is hunter2, mine alone");
+        index(&journal, Indexed::new(&record, said, &hidden).into_iter().collect());
     }
     let digest = Some(key.digest(b"login hunter2"));
     let records = journal.after(0, 9).unwrap();
@@ -63,7 +69,7 @@ fn each_level_keeps_what_it_says_and_a_digest_of_the_rest() {
 #[test]
 fn what_has_no_secret_needs_no_digest() {
     let key = DigestKey::from_bytes([3; 32]);
-    let entry = capture(Level::Redacted, &key).hold(draft("a", "plain"), Vec::new());
+    let entry = capture(Level::Redacted, &key).hold(draft("a", "plain"));
     let place = Place::new();
     let record = recorded(&place.open(), vec![entry]).remove(0);
     assert_eq!((record.body.as_ref(), record.captured.digest), (&b"plain"[..], None));
@@ -76,18 +82,19 @@ fn a_fact_of_the_callers_own_is_kept_in_the_form_it_was_given() {
     let place = Place::new();
     let journal = place.open();
     for level in Level::ALL {
-        let said = vec![passage("ask", "login", "hunter2, mine alone")];
         let short = Draft { body: "login".into(), ..draft(level.as_str(), "") };
-        let entry = capture(level, &key).instead(short, b"login hunter2", said);
+        let entry = capture(level, &key).instead(short, b"login hunter2");
         let record = recorded(&journal, vec![entry.holding("login hunter2".into())]).remove(0);
         assert_eq!((record.body.as_ref(), record.captured.level), (&b"login"[..], level));
         assert_eq!(record.captured.digest, Some(key.digest(b"login hunter2")));
         assert_eq!(record.exact().as_ref(), b"login hunter2");
+        let said = passage("ask", "login", "hunter2, mine alone");
+        index(&journal, Indexed::new(&record, said, &hidden).into_iter().collect());
     }
     let found = journal.search(&words("mine")).unwrap().hits;
     let found: Vec<_> = found.into_iter().map(|hit| hit.session).collect();
     assert_eq!(found, ["full", "redacted"]);
-    let whole = capture(Level::None, &key).instead(draft("a", "all"), b"all", Vec::new());
+    let whole = capture(Level::None, &key).instead(draft("a", "all"), b"all");
     let record = recorded(&journal, vec![whole.holding("all".into())]).remove(0);
     assert_eq!((&record.captured.digest, &record.captured.exact), (&None, &None));
     assert_eq!(journal.held().unwrap().len(), 4);
@@ -102,7 +109,7 @@ fn the_same_message_is_known_again_at_every_level_and_another_is_not() {
         let journal = place.open();
         let send = |body: &'static str| {
             let draft = Draft { body: body.into(), ..secret("a") };
-            let entry = capture(level, &key).apply(draft, Vec::new());
+            let entry = capture(level, &key).apply(draft);
             wait(journal.append(vec![entry], Durability::Synced)).unwrap()
         };
         assert!(matches!(send("hunter2"), Appended::Recorded(_)));
@@ -124,7 +131,7 @@ fn the_level_and_the_digest_cannot_be_changed_unnoticed() {
     let place = Place::new();
     let journal = place.open();
     for level in [Level::None, Level::Metadata, Level::Redacted, Level::Full] {
-        recorded(&journal, vec![capture(level, &key).apply(secret(level.as_str()), Vec::new())]);
+        recorded(&journal, vec![capture(level, &key).apply(secret(level.as_str()))]);
     }
     drop(journal);
     for (position, sql) in [
@@ -156,7 +163,7 @@ fn held_bytes_are_verified_and_settling_leaves_the_chain_as_it_was() {
     let place = Place::new();
     let journal = place.open();
     for level in [Level::None, Level::Metadata, Level::Redacted] {
-        recorded(&journal, vec![capture(level, &key).hold(secret(level.as_str()), Vec::new())]);
+        recorded(&journal, vec![capture(level, &key).hold(secret(level.as_str()))]);
     }
     let hashes: Vec<_> = journal.after(0, 9).unwrap().iter().map(|record| record.hash).collect();
     let report = Journal::verify(&place.path()).unwrap();
@@ -186,7 +193,7 @@ fn two_commitments_to_the_same_bytes_differ() {
     let key = DigestKey::from_bytes([3; 32]);
     let place = Place::new();
     let journal = place.open();
-    let hold = |session| capture(Level::None, &key).hold(secret(session), Vec::new());
+    let hold = |session| capture(Level::None, &key).hold(secret(session));
     let records = recorded(&journal, vec![hold("a"), hold("b")]);
     assert_eq!(records[0].captured.digest, records[1].captured.digest);
     assert_ne!(records[0].captured.commitment, records[1].captured.commitment);

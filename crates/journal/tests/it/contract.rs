@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use banister_journal::simulation::{Calm, Fate};
 use banister_journal::{
-    Appended, Appender, Capture, Checkpoint, DigestKey, Draft, Durability, Error, Head, Journal,
-    Kind, Level, Record, Retention, SessionRow, Source,
+    Appended, Appender, Capture, Checkpoint, DigestKey, Draft, Durability, Error, Head, IndexBatch,
+    Indexed, Kind, Level, Record, Retention, SessionRow, Source,
 };
 use serde_json::json;
 
 use crate::support::{
-    Place, append, at, bodies, draft, indexed, key, passage, recorded, wait, words,
+    Place, append, at, bodies, draft, index, indexed, key, passage, recorded, wait, words,
 };
 
 /// Every promise by name; `open` is given a new place for each.
@@ -29,6 +29,7 @@ fn contract<O: Fn() -> Appender>(place: impl Fn() -> O) {
     nothing_is_nothing(place());
     heads_are_where_the_chains_end(place());
     what_is_indexed_is_found(place());
+    the_index_knows_how_far_it_has_come(place());
     a_checkpoint_covers_what_changed_and_nothing_twice(place());
     what_is_pruned_is_gone_and_the_rest_goes_on(place());
     exact_bytes_are_held_until_they_are_settled(place());
@@ -227,11 +228,12 @@ fn what_is_indexed_is_found(open: impl Fn() -> Appender) {
     let journal = open();
     let first = recorded(&journal, vec![draft("a", "1"), draft("b", "2")]);
     let rows = vec![indexed(&first[0], "the quick brown fox"), indexed(&first[1], "a slow fox")];
-    wait(journal.index(rows, Durability::Synced)).unwrap();
+    index(&journal, rows);
     let digests = DigestKey::from_bytes([1; 32]);
     let capture = Capture { level: Level::Full, redact: &<[u8]>::to_vec, digest_key: &digests };
-    let action = passage("action", "Bash", "echo fox");
-    recorded(&journal, vec![capture.apply(draft("a", "3"), vec![action])]);
+    let third = recorded(&journal, vec![capture.apply(draft("a", "3"))]).remove(0);
+    let row = Indexed::new(&third, passage("action", "Bash", "echo fox"), &str::to_owned);
+    index(&journal, row.into_iter().collect());
     let found = |journal: &Appender, text: &str| -> Vec<_> {
         let page = journal.search(&words(text)).unwrap();
         page.hits.into_iter().map(|hit| (hit.session, hit.seq, hit.kind)).collect()
@@ -246,8 +248,40 @@ fn what_is_indexed_is_found(open: impl Fn() -> Appender) {
     assert_eq!(found(&journal, "FOX"), all);
     wait(journal.clear_index()).unwrap();
     assert_eq!(found(&journal, "fox"), []);
-    wait(journal.index(vec![indexed(&first[1], "a fox again")], Durability::Synced)).unwrap();
+    index(&journal, vec![indexed(&first[1], "a fox again")]);
     assert_eq!(found(&journal, "fox"), [hit("b", 1, "message")]);
+}
+
+fn the_index_knows_how_far_it_has_come(open: impl Fn() -> Appender) {
+    let journal = open();
+    let records = recorded(&journal, vec![draft("a", "1"), draft("a", "2"), draft("b", "3")]);
+    assert_eq!((journal.indexed(), journal.head()), (0, 3));
+    let feed = |journal: &Appender, after, through, record: &Record| {
+        wait(journal.index(IndexBatch::new(after, through, vec![indexed(record, "fox")])))
+    };
+    feed(&journal, 0, 2, &records[0]).unwrap();
+    drop(journal);
+    let journal = open();
+    assert_eq!((journal.indexed(), journal.head()), (2, 3));
+    // What does not follow on it is not taken: neither what is there already, nor what would leave a gap.
+    for (after, through) in [(0, 2), (0, 3), (1, 3), (3, 3), (2, 1)] {
+        let error = feed(&journal, after, through, &records[1]).unwrap_err();
+        assert!(matches!(error, Error::IndexElsewhere { found: 2, .. }), "{error}");
+    }
+    let count = |journal: &Appender| journal.search(&words("fox")).unwrap().hits.len();
+    assert_eq!((journal.indexed(), count(&journal)), (2, 1));
+    // What retention has removed meanwhile is left out.
+    let keep = HashSet::from(["b".to_owned()]);
+    let retention = Retention { before: Some(at(10)), bytes: None, keep };
+    wait(journal.prune(retention, &key(), at(30))).unwrap();
+    let rows = vec![indexed(&records[1], "fox"), indexed(&records[2], "fox")];
+    wait(journal.index(IndexBatch::new(2, 3, rows))).unwrap();
+    let found = journal.search(&words("fox")).unwrap().hits;
+    assert_eq!(found.into_iter().map(|hit| hit.session).collect::<Vec<_>>(), ["b"]);
+    wait(journal.clear_index()).unwrap();
+    assert_eq!((journal.indexed(), count(&journal)), (0, 0));
+    drop(journal);
+    assert_eq!(open().indexed(), 0);
 }
 
 fn a_checkpoint_covers_what_changed_and_nothing_twice(open: impl Fn() -> Appender) {
@@ -278,7 +312,7 @@ fn what_is_pruned_is_gone_and_the_rest_goes_on(open: impl Fn() -> Appender) {
     let aged = |session: &str, seconds| Draft { time: at(seconds), ..draft(session, "x") };
     let drafts = vec![aged("a", 1), aged("b", 2), aged("a", 3), aged("a", 20), aged("c", 4)];
     let records = recorded(&journal, drafts);
-    wait(journal.index(vec![indexed(&records[0], "fox")], Durability::Synced)).unwrap();
+    index(&journal, vec![indexed(&records[0], "fox")]);
     let keep = HashSet::from(["c".to_owned()]);
     let retention = Retention { before: Some(at(10)), bytes: None, keep };
     let pruned = wait(journal.prune(retention.clone(), &key(), at(30))).unwrap();
@@ -306,7 +340,7 @@ fn exact_bytes_are_held_until_they_are_settled(open: impl Fn() -> Appender) {
     let redact = |bytes: &[u8]| bytes.to_ascii_uppercase();
     let capture = Capture { level: Level::Redacted, redact: &redact, digest_key: &digests };
     let journal = open();
-    let records = recorded(&journal, vec![capture.hold(draft("a", "secret"), Vec::new())]);
+    let records = recorded(&journal, vec![capture.hold(draft("a", "secret"))]);
     assert_eq!((&records[0].body[..], &records[0].exact()[..]), (&b"SECRET"[..], &b"secret"[..]));
     drop(journal);
     let journal = open();
@@ -348,5 +382,5 @@ fn a_commit_that_was_made_to_fail_has_written_nothing() {
         assert!(matches!(append(&journal, vec![draft("a", "2")]), Err(Error::Write(_))));
         assert_eq!(journal.head(), number);
     }
-    assert!(Journal::verify(&place.path()).unwrap().is_clean());
+    assert!(banister_journal::Journal::verify(&place.path()).unwrap().is_clean());
 }

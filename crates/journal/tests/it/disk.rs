@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use banister_journal::{Appender, Durability, Error, Journal};
 
-use crate::support::{Place, draft, indexed, recorded, wait, words};
+use crate::support::{Place, draft, index, indexed, recorded, wait, words};
 
 /// Starts one of the functions below as a process of its own, under another program, and tells it where the journal is.
 fn run(under: &[&str], child: &str, place: &Place) -> Vec<String> {
@@ -75,7 +75,7 @@ fn a_file_that_may_not_grow_loses_nothing_that_was_acknowledged() {
     let journal = place.open();
     let next = recorded(&journal, vec![draft("a", "next")]).remove(0);
     assert_eq!(next.seq, acknowledged as u64 + 1);
-    wait(journal.index(vec![indexed(&next, "fox")], Durability::Synced)).unwrap();
+    index(&journal, vec![indexed(&next, "fox")]);
     assert_eq!(journal.search(&words("fox")).unwrap().hits.len(), 1);
     drop(journal);
     assert!(Journal::verify(&place.path()).unwrap().is_clean());

@@ -3,7 +3,7 @@ use std::fs;
 use banister_journal::{Appended, Archive, Draft, Durability, Error, Journal};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::support::{Place, change, draft, indexed, key, recorded, wait, words};
+use crate::support::{Place, change, draft, index, indexed, key, recorded, wait, words};
 
 /// A journal as the code with layout 1 wrote it.
 fn old() -> Place {
@@ -26,10 +26,10 @@ fn a_journal_of_the_first_layout_is_brought_up_and_nothing_in_it_changes() {
     let query = "SELECT sum(position * length(hash) * seq) FROM record";
     let before = number(&place, query);
     let journal = place.open();
-    assert_eq!((journal.head(), journal.pruned()), (12, 0));
+    assert_eq!((journal.head(), journal.pruned(), journal.indexed()), (12, 0, 12));
     assert_eq!(journal.epoch(), "27dd040aee876cb306e8bd6065c8a32a");
     assert_eq!(number(&place, query), before);
-    assert_eq!(number(&place, "PRAGMA user_version"), 4);
+    assert_eq!(number(&place, "PRAGMA user_version"), 5);
     let report = Journal::verify(&place.path()).unwrap();
     assert!(report.is_clean() && (report.records, report.sessions) == (12, 3), "{report:?}");
 
@@ -46,7 +46,7 @@ fn a_journal_of_the_first_layout_is_brought_up_and_nothing_in_it_changes() {
     assert!(matches!(again, Appended::Duplicate { same_bytes: true, .. }));
     let next = recorded(&journal, vec![draft("s_one", "new")]);
     assert_eq!((next[0].position, next[0].seq, next[0].prev), (13, 5, records[9].hash));
-    wait(journal.index(vec![indexed(&records[0], "a fox")], Durability::Synced)).unwrap();
+    index(&journal, vec![indexed(&records[0], "a fox")]);
     assert_eq!(journal.search(&words("fox")).unwrap().hits.len(), 1);
     assert_eq!(wait(journal.checkpoint(&key(), records[0].time)).unwrap()[0].heads.len(), 3);
     drop(journal);
@@ -59,7 +59,7 @@ fn a_reader_does_not_change_the_layout_and_says_who_would() {
     let place = old();
     let before = fs::read(place.path()).unwrap();
     let error = Archive::open(&place.path()).unwrap_err();
-    assert!(matches!(&error, Error::Older { found: 1, known: 4, .. }), "{error}");
+    assert!(matches!(&error, Error::Older { found: 1, known: 5, .. }), "{error}");
     assert!(error.to_string().contains("start a gateway once"), "{error}");
     assert!(matches!(Journal::verify(&place.path()), Err(Error::Older { .. })));
     assert_eq!(fs::read(place.path()).unwrap(), before);
@@ -81,14 +81,14 @@ fn a_step_that_fails_leaves_the_older_layout() {
 fn a_newer_layout_is_refused_by_writers_and_readers_and_left_as_it_is() {
     let place = Place::new();
     drop(place.open());
-    change(&place, "PRAGMA user_version = 5");
+    change(&place, "PRAGMA user_version = 6");
     let before = fs::read(place.path()).unwrap();
     for error in [
         Journal::open(&place.path()).unwrap_err(),
         Archive::open(&place.path()).unwrap_err(),
         Journal::verify(&place.path()).unwrap_err(),
     ] {
-        assert!(error.to_string().ends_with("has layout 5, this version knows layouts up to 4"));
+        assert!(error.to_string().ends_with("has layout 6, this version knows layouts up to 5"));
     }
     assert_eq!(fs::read(place.path()).unwrap(), before);
 }

@@ -1,11 +1,11 @@
 use std::collections::HashSet;
 
 use banister_journal::{
-    Appender, Draft, Durability, Error, Hit, Indexed, Order, Page, Part, Query, Source, Syntax,
+    Appender, Draft, Error, Hit, Indexed, Order, Page, Part, Query, Source, Syntax,
 };
 use proptest::prelude::*;
 
-use crate::support::{Place, at, draft, hold, indexed, recorded, wait, words};
+use crate::support::{Place, at, draft, hold, index, indexed, recorded, wait, words};
 
 /// One record for each text, and the text leads to it.
 fn filled(texts: &[&str]) -> (Place, Appender) {
@@ -13,7 +13,7 @@ fn filled(texts: &[&str]) -> (Place, Appender) {
     let journal = place.open();
     for text in texts {
         let record = recorded(&journal, vec![draft("a", "x")]).remove(0);
-        wait(journal.index(vec![indexed(&record, text)], Durability::Written)).unwrap();
+        index(&journal, vec![indexed(&record, text)]);
     }
     (place, journal)
 }
@@ -84,7 +84,7 @@ fn what_was_found_is_marked_in_title_and_text() {
     let record = recorded(&journal, vec![draft("a", "x")]).remove(0);
     let long = format!("{} rm -rf build {}", "before ".repeat(80), "after ".repeat(80));
     let row = Indexed { title: "Bash build".to_owned(), ..indexed(&record, &long) };
-    wait(journal.index(vec![row], Durability::Written)).unwrap();
+    index(&journal, vec![row]);
     let hit = journal.search(&words("build")).unwrap().hits.remove(0);
     assert_eq!(marked(&hit.title), "Bash [build]");
     let snippet = marked(&hit.snippet);
@@ -110,7 +110,7 @@ fn filters_hold_together() {
         let kind = if number % 4 == 0 { "action" } else { "message" }.to_owned();
         rows.push(Indexed { kind, ..indexed(&record, &format!("fox {number}")) });
     }
-    wait(journal.index(rows.clone(), Durability::Written)).unwrap();
+    index(&journal, rows.clone());
     let some = |text: &str| Some(text.to_owned());
     let queries = [
         Query { session: some("b"), ..words("fox") },
@@ -187,7 +187,7 @@ fn pages_by_time_are_exact_while_records_are_added() {
         let page = journal.search(&query).unwrap();
         found.extend(seqs(&page));
         let record = recorded(&journal, vec![draft("a", "x")]).remove(0);
-        wait(journal.index(vec![indexed(&record, "fox")], Durability::Written)).unwrap();
+        index(&journal, vec![indexed(&record, "fox")]);
         let Some(next) = page.next else { break };
         query.after = Some(next);
     }
@@ -223,7 +223,7 @@ fn no_text_is_an_error_and_whole_words_find_what_they_are_in() {
         let before = journal.head();
         let record = recorded(&journal, vec![draft("a", "x")]).remove(0);
         let said = format!("{around} needle{before} 針{around}");
-        wait(journal.index(vec![indexed(&record, &said)], Durability::Written)).unwrap();
+        index(&journal, vec![indexed(&record, &said)]);
         for needle in [format!("needle{before}"), format!("NEEDLE{before} 針")] {
             let page = journal.search(&words(&needle)).unwrap();
             prop_assert_eq!(seqs(&page), [record.seq], "{}", said);
@@ -252,10 +252,7 @@ fn pages_together_are_the_whole_without_gap_or_repetition() {
                     (0..3).filter(|bit| mask & (1 << bit) != 0).map(|bit| names[bit]).collect();
                 rows.push((indexed(record, &said.join(" ")), *mask, *session));
             }
-            wait(
-                journal.index(rows.iter().map(|row| row.0.clone()).collect(), Durability::Written),
-            )
-            .unwrap();
+            index(&journal, rows.iter().map(|row| row.0.clone()).collect());
             let order = if by_rank { Order::Relevance } else { Order::Newest };
             let mut query = Query {
                 order,

@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use banister_journal::{
-    Appended, Appender, Draft, Durability, Entry, Error, Indexed, Kind, Passage, Query, Record,
-    SigningKey, Source,
+    Appended, Appender, Draft, Durability, Entry, Error, IndexBatch, Indexed, Kind, Passage, Query,
+    Record, SigningKey, Source,
 };
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::{ProptestConfig, Strategy};
@@ -102,6 +102,12 @@ pub(crate) fn indexed(record: &Record, text: &str) -> Indexed {
         title: "user".to_owned(),
         text: text.to_owned(),
     }
+}
+
+/// Indexes texts, as all that can be found of the records that are there.
+pub(crate) fn index(journal: &Appender, rows: Vec<Indexed>) {
+    let batch = IndexBatch::new(journal.indexed(), journal.head(), rows);
+    wait(journal.index(batch)).unwrap();
 }
 
 pub(crate) fn words(text: &str) -> Query {

@@ -243,7 +243,7 @@ fn the_verifier_in_the_documentation_agrees() {
     let digests = DigestKey::from_bytes([1; 32]);
     for level in Level::ALL {
         let capture = Capture { level, redact: &|_| Vec::new(), digest_key: &digests };
-        recorded(&journal, vec![capture.hold(draft("c", "held"), Vec::new())]);
+        recorded(&journal, vec![capture.hold(draft("c", "held"))]);
     }
     let before = Some(at(1));
     let pruned = Draft { time: at(9), ..draft("a", "x") };

@@ -82,8 +82,8 @@ async fn the_same_event_again_gets_the_first_receipt_and_other_bytes_are_refused
 async fn events_are_known_again_however_little_of_them_is_kept() {
     let (events, path) = stream(Protocol::Aep);
     for level in banister_journal::Level::ALL {
-        let keeping = Keeping { level, ..Keeping::default() };
-        let house = House::keeping(Pushing { rate: 0, ..Pushing::default() }, keeping).await;
+        let capture = CapturePolicy { level, ..CapturePolicy::default() };
+        let house = House::capturing(Pushing { rate: 0, ..Pushing::default() }, capture).await;
         let count = events.len();
         assert_eq!(house.push(path, "", ndjson(&events)).await.statuses(), vec!["recorded"; count]);
         let again = house.push(path, "", ndjson(&events)).await;
