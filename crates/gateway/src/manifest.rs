@@ -56,7 +56,7 @@ impl Manifest {
     }
 
     /// The manifest.
-    pub(crate) fn value(&self) -> Value {
+    pub(crate) fn value() -> Value {
         json!({
             "@context": CONTEXT,
             "type": "aaep:producer.manifest",
@@ -80,7 +80,7 @@ impl Manifest {
         self.signed.get_or_init(|| {
             let jwk = self.public();
             let header = json!({ "alg": "ES256", "kid": thumbprint(&jwk), "jwk": jwk });
-            let parts = [header, self.value()]
+            let parts = [header, Self::value()]
                 .map(|part| URL_SAFE_NO_PAD.encode(part.to_string().as_bytes()));
             let message = parts.join(".");
             let signature: Signature = self.key.sign(message.as_bytes());
