@@ -39,7 +39,7 @@ pub(crate) const TIMEOUT: &str = "timeout";
 
 /// An open ask, as people see it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Opened {
+pub(crate) struct Opened {
     /// The ask.
     pub ask: Ask,
     /// Who asks, and where.
@@ -62,12 +62,12 @@ pub struct Opened {
 
 impl Opened {
     /// Whether more time can be had.
-    pub fn is_extendable(&self) -> bool {
+    pub(crate) fn is_extendable(&self) -> bool {
         self.limit.is_some_and(|limit| limit > due(&self.ask))
     }
 
     /// What counts where nobody answers.
-    pub fn default_word(&self) -> &'static str {
+    pub(crate) fn default_word(&self) -> &'static str {
         if self.accepts_by_default() { "accept" } else { "reject" }
     }
 
@@ -92,7 +92,7 @@ impl Opened {
 /// Why an answer did not count.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub(crate) enum Refused {
     /// No such ask.
     #[error("there is no ask {0}; `banister inbox` lists the open ones")]
     Unknown(String),

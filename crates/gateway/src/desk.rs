@@ -20,16 +20,16 @@ use crate::history::History;
 mod extend;
 mod person_answer;
 
-pub use crate::asks::{Opened, Refused};
-pub use extend::ExtendRequest;
-pub use person_answer::{AnswerRequest, PersonAnswer};
+pub(crate) use crate::asks::{Opened, Refused};
+pub(crate) use extend::ExtendRequest;
+pub(crate) use person_answer::{AnswerRequest, PersonAnswer};
 
 /// How far the clock of whoever replies may be off.
 const SKEW: jiff::SignedDuration = jiff::SignedDuration::from_mins(2);
 
 /// The desk.
 #[derive(Debug, Clone)]
-pub struct Desk {
+pub(crate) struct Desk {
     asks: Asks,
     history: History,
     clock: Clock,
@@ -56,7 +56,7 @@ impl Closing {
 
 /// What the waiting agent is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided {
+pub(crate) struct Decided {
     /// The behaviour.
     pub behavior: Behavior,
     /// The words that go with it.
@@ -69,7 +69,7 @@ impl Desk {
     }
 
     /// Answers one blocked action; always returns before the ask's deadline plus the time of one commit.
-    pub async fn decide(&self, gate: Option<&Gate>, ask: Option<&str>) -> Decided {
+    pub(crate) async fn decide(&self, gate: Option<&Gate>, ask: Option<&str>) -> Decided {
         let Some(gate) = gate else {
             return Decided { behavior: Behavior::Abstain, message: String::new() };
         };
@@ -89,7 +89,7 @@ impl Desk {
     }
 
     /// The open asks, oldest first.
-    pub fn inbox(&self) -> Vec<Opened> {
+    pub(crate) fn inbox(&self) -> Vec<Opened> {
         self.asks.inbox()
     }
 
@@ -99,7 +99,7 @@ impl Desk {
     }
 
     /// How an ask was closed, if it was, and not too long ago.
-    pub fn closed(&self, id: &str) -> Option<CloseFact> {
+    pub(crate) fn closed(&self, id: &str) -> Option<CloseFact> {
         self.asks.closed(id)
     }
 
@@ -109,13 +109,17 @@ impl Desk {
     }
 
     /// The sessions with open asks.
-    pub fn sessions(&self) -> HashSet<String> {
+    pub(crate) fn sessions(&self) -> HashSet<String> {
         self.asks.sessions()
     }
 
     /// Gives an answer. `name` is the ask's id, or the beginning of it; where the time of that ask was extended, the
     /// answer is to the one that is open now, which is about the same.
-    pub async fn answer(&self, name: &str, request: &AnswerRequest) -> Result<CloseFact, Refused> {
+    pub(crate) async fn answer(
+        &self,
+        name: &str,
+        request: &AnswerRequest,
+    ) -> Result<CloseFact, Refused> {
         let mut id = self.asks.find(name)?;
         loop {
             let closing = self.closing(&id, request)?;
@@ -151,7 +155,7 @@ impl Desk {
 
     /// Gives the answer that a reply of a protocol carries. It finds its ask by the token alone; who sends it must have
     /// been let in before. A yes to something else than what was asked is a no.
-    pub async fn reply(
+    pub(crate) async fn reply(
         &self,
         answer: &Answer,
         door: &'static str,
@@ -189,7 +193,7 @@ impl Desk {
 
     /// Waits until an ask is closed, or the one that takes its place where its time is extended; at its deadline at the
     /// latest.
-    pub async fn outcome(&self, id: &str) -> CloseFact {
+    pub(crate) async fn outcome(&self, id: &str) -> CloseFact {
         let mut id = self.asks.newest(id);
         loop {
             let fact = match self.asks.wait(&id).await {
@@ -205,12 +209,12 @@ impl Desk {
     }
 
     /// The agent has gone on without an answer.
-    pub async fn withdraw(&self, id: &str) -> Result<CloseFact, Refused> {
+    pub(crate) async fn withdraw(&self, id: &str) -> Result<CloseFact, Refused> {
         self.close(Closing::own(id, Kind::Withdrawal, Outcome::Withdrawn, "agent")).await
     }
 
     /// Nobody is left who could answer: everything that is open gets its default, as if its time were over.
-    pub async fn lapse(&self) {
+    pub(crate) async fn lapse(&self) {
         // Nobody is kept waiting by a handoff or by a run that is parked.
         let waits = |opened: &Opened| opened.handoff.is_none() && !opened.is_parked();
         for opened in self.asks.inbox().into_iter().filter(waits) {
@@ -219,7 +223,7 @@ impl Desk {
     }
 
     /// Closes what is past its deadline and what nobody waits on any more. Called about once a second.
-    pub async fn sweep(&self) {
+    pub(crate) async fn sweep(&self) {
         let stale = self.asks.stale();
         for id in stale.expired {
             self.expire(&id).await;

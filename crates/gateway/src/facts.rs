@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The prefix of `source.protocol` for native hook payloads: `hook:AGENT:HOOK`.
-pub const HOOK: &str = "hook:";
+pub(crate) const HOOK: &str = "hook:";
 
 /// The protocol of records that the gateway's own script wrote: their body is an [`ActivityFact`]. No door takes it.
-pub const ACTIVITY: &str = "activity";
+pub(crate) const ACTIVITY: &str = "activity";
 
 /// The body of a record that is an activity already.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ActivityFact {
+pub(crate) struct ActivityFact {
     /// Who did it, and where.
     pub context: Context,
     /// What happened.
@@ -108,7 +108,7 @@ impl CloseFact {
 
 /// The body of a record of the kind `idle`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IdleFact {
+pub(crate) struct IdleFact {
     /// The number of the session's last record.
     pub after: u64,
     /// How long nothing had come.
@@ -116,7 +116,7 @@ pub struct IdleFact {
 }
 
 /// The names of the keys of upstreams begin like this. No key that is issued does: nobody else speaks in their sessions.
-pub const UPSTREAM: &str = "upstream/";
+pub(crate) const UPSTREAM: &str = "upstream/";
 
 impl Sender {
     /// Whether it is an agent behind the gateway, which the gateway itself calls again with the answer.
@@ -127,7 +127,7 @@ impl Sender {
 
 /// The body of a record of the kind `parked`: a run of an upstream that ended with interrupts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ParkedFact {
+pub(crate) struct ParkedFact {
     /// The upstream's name.
     pub upstream: String,
     /// The run.
@@ -141,7 +141,7 @@ pub struct ParkedFact {
 
 /// An interrupt, and the ask that it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ParkedAsk {
+pub(crate) struct ParkedAsk {
     /// The agent's id of it.
     pub interrupt: String,
     /// The ask's id.
@@ -153,7 +153,7 @@ pub struct ParkedAsk {
 
 /// The body of a record of the kind `resumption`: what became of a parked run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResumptionFact {
+pub(crate) struct ResumptionFact {
     /// The run that waited.
     pub run: String,
     /// The run that goes on.
@@ -165,7 +165,7 @@ pub struct ResumptionFact {
 
 impl ResumptionFact {
     /// A stage of a run.
-    pub fn new(run: &str, next: Option<&str>, stage: Stage) -> Self {
+    pub(crate) fn new(run: &str, next: Option<&str>, stage: Stage) -> Self {
         Self { run: run.to_owned(), next: next.map(str::to_owned), stage }
     }
 }
@@ -173,7 +173,7 @@ impl ResumptionFact {
 /// How far a parked run came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Stage {
+pub(crate) enum Stage {
     /// The agent is about to be called.
     Begun,
     /// The agent has answered.

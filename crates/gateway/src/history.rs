@@ -98,8 +98,8 @@ struct Effects {
     /// With the number of the record that each has.
     parks: Vec<(usize, Box<ParkedDraft>, Expected)>,
     opens: Vec<(usize, Box<AskDraft>, Expected)>,
-    closes: Vec<Box<AskEnd>>,
-    resumes: Vec<Box<Resumption>>,
+    closes: Vec<AskEnd>,
+    resumes: Vec<Resumption>,
 }
 
 impl History {
@@ -159,7 +159,7 @@ impl HistoryHandles {
                 }
                 Fact::Closed(end) => {
                     entries.push(end.entry(&self.keeper));
-                    effects.closes.push(end);
+                    effects.closes.push(*end);
                 }
                 Fact::Parked(draft) => {
                     entries.push(draft.entry(&self.keeper));
@@ -167,7 +167,7 @@ impl HistoryHandles {
                 }
                 Fact::Resumption(resumption) => {
                     entries.push(resumption.entry());
-                    effects.resumes.push(resumption);
+                    effects.resumes.push(*resumption);
                 }
             }
         }
@@ -193,8 +193,8 @@ impl HistoryHandles {
                 self.asks.open(&draft, record);
             }
         }
-        let closed = effects.closes.into_iter().filter_map(|end| self.asks.close(*end));
-        let resumed = effects.resumes.into_iter().filter_map(|it| self.asks.resume(*it));
+        let closed = effects.closes.into_iter().filter_map(|end| self.asks.close(end));
+        let resumed = effects.resumes.into_iter().filter_map(|it| self.asks.resume(it));
         closed.chain(resumed).collect()
     }
 

@@ -35,7 +35,7 @@ mod replies;
 mod streams;
 
 /// The name under which browsers should open the gateway; every resolver takes it for this machine.
-pub const HOST_NAME: &str = "banister.localhost";
+pub(crate) const HOST_NAME: &str = "banister.localhost";
 /// The name of the browser's cookie.
 const SESSION_COOKIE: &str = "banister_session";
 /// The header that carries the anti-forgery token of a browser's write.
@@ -43,7 +43,7 @@ pub(crate) const CSRF_HEADER: &str = "x-banister-csrf";
 
 /// One listener, as requests see it.
 #[derive(Debug, Clone)]
-pub struct Door {
+pub(crate) struct Door {
     /// Its name in records.
     pub name: &'static str,
     /// The values of `Host` it answers to.
@@ -54,7 +54,7 @@ pub struct Door {
 
 impl Door {
     /// The TCP port.
-    pub fn web(address: SocketAddr) -> Self {
+    pub(crate) fn web(address: SocketAddr) -> Self {
         let port = address.port();
         let mut hosts = [HOST_NAME, "localhost", "127.0.0.1", "[::1]"]
             .map(|name| format!("{name}:{port}"))
@@ -67,7 +67,7 @@ impl Door {
     }
 
     /// The Unix socket.
-    pub fn socket() -> Self {
+    pub(crate) fn socket() -> Self {
         let hosts = vec!["banister".to_owned(), "localhost".to_owned()];
         Self { name: "socket", hosts: hosts.into(), browsers: false }
     }
@@ -115,7 +115,7 @@ pub(crate) struct Shared {
 }
 
 /// All routes, behind the check of Host and Origin. Runs that are open when `stop` comes are told so.
-pub fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Router {
+pub(crate) fn router(gateway: Arc<Gateway>, door: Door, stop: CancellationToken) -> Router {
     let shared = Shared { gateway, door, stop };
     Router::new()
         .route("/hooks/{agent}/{event}", post(hooks::hook))
@@ -249,7 +249,7 @@ impl Gateway {
         let code = self.keys.login_code()?;
         // A host of its own: a cookie for 127.0.0.1 would also go to every other port there.
         let port = self.address.get().map(SocketAddr::port).unwrap_or_default();
-        Ok(format!("http://{}:{port}/login?code={code}", HOST_NAME))
+        Ok(format!("http://{HOST_NAME}:{port}/login?code={code}"))
     }
 }
 

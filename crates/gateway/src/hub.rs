@@ -19,7 +19,7 @@ const PARSED_BYTES: usize = 4 * 1024 * 1024;
 
 /// The newest records, and a bell that rings when there are more.
 #[derive(Debug, Clone)]
-pub struct Hub {
+pub(crate) struct Hub {
     tail: Arc<Mutex<RecentRecords>>,
     bell: watch::Sender<u64>,
     /// Every [`FollowerGuard`] has a weak reference to this: their number is the number of followers.
@@ -43,7 +43,7 @@ struct RecentRecords {
 /// Counts one follower of the hub until it is dropped.
 #[derive(Debug)]
 #[expect(dead_code, reason = "the count is the number of these")]
-pub struct FollowerGuard(Weak<()>);
+pub(crate) struct FollowerGuard(Weak<()>);
 
 /// The one handle that publishes.
 #[derive(Debug)]
@@ -122,34 +122,34 @@ impl Hub {
     }
 
     /// A bell that rings when something was published.
-    pub fn bell(&self) -> watch::Receiver<u64> {
+    pub(crate) fn bell(&self) -> watch::Receiver<u64> {
         self.bell.subscribe()
     }
 
     /// Counts one more follower, until the guard is dropped.
-    pub fn counted(&self) -> FollowerGuard {
+    pub(crate) fn counted(&self) -> FollowerGuard {
         FollowerGuard(Arc::downgrade(&self.followers))
     }
 
     /// How many followers there are.
-    pub fn followers(&self) -> usize {
+    pub(crate) fn followers(&self) -> usize {
         Arc::weak_count(&self.followers)
     }
 
     /// Everything up to here was published.
-    pub fn head(&self) -> u64 {
+    pub(crate) fn head(&self) -> u64 {
         *self.bell.borrow()
     }
 
     /// The message that the record at a position holds, if it is at hand as it was parsed.
-    pub fn message(&self, position: u64) -> Option<Message> {
+    pub(crate) fn message(&self, position: u64) -> Option<Message> {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let at = tail.parsed.binary_search_by_key(&position, |(at, _)| *at).ok()?;
         tail.parsed.get(at).map(|(_, message)| message.clone())
     }
 
     /// The records after a position, if they are still at hand.
-    pub fn after(&self, position: u64, limit: usize) -> Option<Vec<Arc<Record>>> {
+    pub(crate) fn after(&self, position: u64, limit: usize) -> Option<Vec<Arc<Record>>> {
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         if position >= tail.head {
             return Some(Vec::new());

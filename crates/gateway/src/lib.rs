@@ -1,34 +1,38 @@
 //! The running service: doors in, pipeline, desk, delivery, pages.
 //!
-//! Two functions tell the whole story, each on one screen: [`Gateway::accept`](pipeline) (one message becomes history)
-//! and [`Desk::decide`](desk::Desk::decide) (one waiting action gets an answer before its deadline). The modules stand in
-//! the order in which a message meets them:
+//! Two functions tell the whole story: `History::commit` (facts become history: durable, then on the desk, then visible)
+//! and `Desk::decide` (one waiting action gets an answer before its deadline). Everything else builds what they take, or
+//! reads what they leave. The modules, from the doors to what they stand on; `Cargo.toml` lists them in layers, and
+//! `cargo xtask deps` checks that each imports from lower ones only:
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`serve`] | listens on a TCP port and a Unix socket |
-//! | `grants` | standing permissions become history |
-//! | [`http`] | the doors: who may come in, and to what |
-//! | [`keys`] | keys, scopes, login links, browser sessions |
-//! | [`policy`] | the rules on disk, and which of them count |
-//! | [`pipeline`] | a hook's payload becomes history: read, check, gate, journal, publish |
-//! | [`ingest`] | pushed events become history: in batches, with a receipt each |
-//! | [`index`] | what can be searched of it |
-//! | [`keep`] | how much of it is kept, and how long; what is signed |
-//! | [`desk`] | a waiting action gets an answer |
-//! | [`idle`] | turns that nobody ends are ended |
-//! | [`hub`] | the live end of the journal |
-//! | [`project`] | records become activities |
-//! | [`deliver`] | activities become a subscriber's stream |
-//! | [`attach`] | activities become an AG-UI run |
-//! | [`subscriptions`] | what AAEP subscribers agreed on, and their streams |
-//! | [`manifest`] | what the gateway says about itself, signed |
-//! | [`suite`] | doors and a scripted agent for AAEP's conformance suite |
+//! | [`serve`] | listens on a TCP port and two Unix sockets |
+//! | `http` | the doors: who may come in, and to what |
+//! | `spool` | what hooks kept while there was no gateway |
+//! | `suite` | doors and a scripted agent for AAEP's conformance suite |
+//! | [`ingest`] | pushed events become facts: in batches, with a receipt each |
+//! | [`pipeline`] | a hook's payload becomes facts |
+//! | `admission` | a message with its verdict becomes history: what hooks and `decide` share |
+//! | `grants` | standing permissions become facts |
+//! | `idle` | turns that nobody ends are ended |
 //! | [`upstream`] | AG-UI agents that run through the gateway |
-//! | [`spool`] | what hooks kept while there was no gateway |
-//! | [`metrics`] | what is counted |
-//! | [`rate`] | how much one key may ask for |
-//! | [`clock`] | where time comes from |
+//! | [`attach`] | activities become an AG-UI run |
+//! | `subscriptions` | what AAEP subscribers agreed on, and their streams |
+//! | `deliver` | activities become a subscriber's stream |
+//! | `manifest` | what the gateway says about itself, signed |
+//! | `metrics` | what is counted |
+//! | `desk` | a waiting action gets an answer |
+//! | `history` | the one door into history |
+//! | `asks` | which asks are open, and which were closed lately |
+//! | [`keys`] | keys, scopes, login links, browser sessions |
+//! | [`keep`] | how much is kept, and how long; what is signed |
+//! | [`index`] | what can be searched |
+//! | [`policy`] | the rules on disk, and which of them count |
+//! | [`project`] | records become activities |
+//! | `hub` | the live end of the journal |
+//! | `facts` | the bodies of the gateway's own records |
+//! | `rate`, [`clock`], [`random`] | how much one key may ask for; where time and random numbers come from |
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -44,33 +48,33 @@ mod admission;
 mod asks;
 pub mod attach;
 pub mod clock;
-pub mod deliver;
-pub mod desk;
+mod deliver;
+mod desk;
 mod error;
-pub mod facts;
+mod facts;
 mod grants;
 mod history;
-pub mod http;
-pub mod hub;
-pub mod idle;
+mod http;
+mod hub;
+mod idle;
 pub mod index;
 pub mod ingest;
 pub mod keep;
 pub mod keys;
-pub mod manifest;
-pub mod metrics;
+mod manifest;
+mod metrics;
 pub mod pipeline;
 pub mod policy;
 pub mod project;
 pub mod random;
-pub mod rate;
+mod rate;
 mod reads;
 pub mod serve;
 #[cfg(test)]
 mod simulation;
-pub mod spool;
-pub mod subscriptions;
-pub mod suite;
+mod spool;
+mod subscriptions;
+mod suite;
 pub mod upstream;
 
 pub use error::Error;

@@ -23,23 +23,23 @@ use crate::keys::private_file;
 use crate::subscriptions::table::MOST;
 
 /// The gateway's name in manifests and handshakes.
-pub const AGENT_ID: &str = "banister";
+pub(crate) const AGENT_ID: &str = "banister";
 /// Where the manifest is found.
-pub const PATH: &str = "/.well-known/aaep-manifest.json";
+pub(crate) const PATH: &str = "/.well-known/aaep-manifest.json";
 
 /// The manifest, and the key that signs it.
 #[derive(Debug)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     key: SigningKey,
     signed: OnceLock<String>,
 }
 
 impl Manifest {
     /// The name of the file that holds the signing key.
-    pub const KEY: &'static str = "manifest.key";
+    pub(crate) const KEY: &'static str = "manifest.key";
 
     /// Opens the signing key in a directory, or makes it.
-    pub fn open(dir: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(dir: &Path) -> Result<Self, Error> {
         let path = dir.join(Self::KEY);
         let key = match std::fs::read_to_string(&path) {
             Ok(text) => unhex(text.trim())
@@ -56,7 +56,7 @@ impl Manifest {
     }
 
     /// The manifest.
-    pub fn value(&self) -> Value {
+    pub(crate) fn value() -> Value {
         json!({
             "@context": CONTEXT,
             "type": "aaep:producer.manifest",
@@ -76,11 +76,11 @@ impl Manifest {
     }
 
     /// The manifest as a JWS in compact form.
-    pub fn signed(&self) -> &str {
+    pub(crate) fn signed(&self) -> &str {
         self.signed.get_or_init(|| {
             let jwk = self.public();
             let header = json!({ "alg": "ES256", "kid": thumbprint(&jwk), "jwk": jwk });
-            let parts = [header, self.value()]
+            let parts = [header, Self::value()]
                 .map(|part| URL_SAFE_NO_PAD.encode(part.to_string().as_bytes()));
             let message = parts.join(".");
             let signature: Signature = self.key.sign(message.as_bytes());

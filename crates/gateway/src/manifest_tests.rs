@@ -31,7 +31,7 @@ fn a_manifest_is_signed_by_the_key_it_names_and_says_what_the_plain_one_says() {
     key.verify(signed.as_bytes(), &signature).unwrap();
     assert!(key.verify(signed.replace('.', "").as_bytes(), &signature).is_err());
     let value: Value = serde_json::from_slice(&decoded(payload)).unwrap();
-    assert_eq!(value, manifest.value());
+    assert_eq!(value, Manifest::value());
     let findings = banister_events::check::value(Protocol::Aaep, &value);
     assert!(findings.iter().all(|finding| finding.rule.severity < Severity::Error), "{findings:?}");
 }

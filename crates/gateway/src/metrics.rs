@@ -19,7 +19,7 @@ const DECISIONS: [Decision; 3] = [Decision::Allow, Decision::Ask, Decision::Deny
 
 /// Counters of one gateway.
 #[derive(Debug, Default)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     /// By protocol, then by what became of them.
     pushed: [[AtomicU64; 3]; 3],
     /// Allowed, denied, abstained.

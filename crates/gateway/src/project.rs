@@ -119,7 +119,9 @@ impl Projection {
     ) -> Vec<Activity> {
         if let Some(fresh) = Pushed::of(&record.source.protocol) {
             let mut activities = self.pushed.get_or_insert(fresh).told(record, parsed, origin);
-            activities.iter_mut().for_each(|activity| self.name_asks(activity));
+            for activity in &mut activities {
+                self.name_asks(activity);
+            }
             return activities;
         }
         if record.source.protocol == ACTIVITY {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 /// What every key has left.
 #[derive(Debug)]
-pub struct Rates {
+pub(crate) struct Rates {
     /// Requests a second; none for no limit.
     rate: Option<u32>,
     /// Key id → what it has left, and since when. There are as many as there are keys.
@@ -19,12 +19,12 @@ pub struct Rates {
 
 impl Rates {
     /// So many requests a second for every key; 0 for no limit.
-    pub fn new(rate: u32) -> Self {
+    pub(crate) fn new(rate: u32) -> Self {
         Self { rate: Some(rate).filter(|rate| *rate > 0), left: Mutex::default() }
     }
 
     /// Takes one request of a key's; says how long to wait where none is left.
-    pub fn take(&self, key: &str) -> Result<(), Duration> {
+    pub(crate) fn take(&self, key: &str) -> Result<(), Duration> {
         let Some(rate) = self.rate.map(f64::from) else { return Ok(()) };
         let most = rate * 2.0;
         let now = Instant::now();

@@ -228,12 +228,12 @@ impl<'s> ResponseSchema<'s> {
         {
             return Err(format!("{place} is none of the values that are taken"));
         }
-        self.check_size(schema, value, &place)?;
+        Self::check_size(schema, value, &place)?;
         self.check_members(schema, value, at, depth)?;
         self.check_alternatives(schema, value, at, depth)
     }
 
-    fn check_size(self, schema: &Value, value: &Value, place: &str) -> Result<(), String> {
+    fn check_size(schema: &Value, value: &Value, place: &str) -> Result<(), String> {
         let limit = |name: &str| schema.get(name).and_then(Value::as_f64);
         #[expect(clippy::cast_precision_loss, reason = "no answer is that long")]
         let size = match value {

@@ -214,13 +214,11 @@ impl Asks {
 impl ParkedRun {
     fn takes(&self, by: Resumer) -> bool {
         match (by, self.state) {
-            (_, ParkState::Taken) => false,
+            (_, ParkState::Taken) | (Resumer::Gateway, ParkState::Failed) => false,
             (Resumer::Gateway, ParkState::Waiting) => {
                 self.fact.asks.iter().all(|it| self.answers.contains_key(&it.ask))
             }
-            (Resumer::Gateway, ParkState::Cut) => true,
-            (Resumer::Gateway, ParkState::Failed) => false,
-            (Resumer::FrontEnd | Resumer::NewRun, _) => true,
+            (Resumer::Gateway, ParkState::Cut) | (Resumer::FrontEnd | Resumer::NewRun, _) => true,
         }
     }
 

@@ -18,7 +18,7 @@ use crate::random;
 
 /// Somebody who wants more time.
 #[derive(Debug, Clone)]
-pub struct ExtendRequest {
+pub(crate) struct ExtendRequest {
     /// How much more; as much again as there was, where nothing is said.
     pub by: Option<Duration>,
     /// The door it came through.
@@ -31,7 +31,11 @@ pub struct ExtendRequest {
 
 impl Desk {
     /// Extends the time to answer, as far as the agent itself waits. Gives the ask that is open from now on.
-    pub async fn extend(&self, name: &str, request: &ExtendRequest) -> Result<Opened, Refused> {
+    pub(crate) async fn extend(
+        &self,
+        name: &str,
+        request: &ExtendRequest,
+    ) -> Result<Opened, Refused> {
         let id = self.asks.find(name)?;
         let (desk, request, asked) = (self.clone(), request.clone(), id.clone());
         let extended = self.tasks.spawn(async move { desk.extend_now(asked, request).await });

@@ -10,7 +10,7 @@ use crate::facts::CloseFact;
 
 /// What a person answers.
 #[derive(Debug, Clone, PartialEq)]
-pub enum PersonAnswer {
+pub(crate) enum PersonAnswer {
     /// It may go on; to a question, yes.
     Accept,
     /// It must not; a question is not answered.
@@ -29,7 +29,7 @@ pub enum PersonAnswer {
 
 /// An answer by a person who names the ask, and where it comes from.
 #[derive(Debug, Clone)]
-pub struct AnswerRequest {
+pub(crate) struct AnswerRequest {
     /// The answer.
     pub answer: PersonAnswer,
     /// A word to the agent.

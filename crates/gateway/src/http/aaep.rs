@@ -22,6 +22,7 @@ use super::{Problem, Shared, csrf_fits};
 use crate::deliver::Start;
 use crate::desk::Refused;
 use crate::keys::{Guest, Scope};
+use crate::manifest::Manifest;
 use crate::subscriptions::{Denied, StreamSink, SubscriptionStream, rejected};
 
 pub(crate) mod framed;
@@ -38,7 +39,7 @@ pub(super) async fn manifest(State(shared): State<Shared>, headers: HeaderMap) -
         return ([(CONTENT_TYPE, "application/jose")], manifest.signed().to_owned())
             .into_response();
     }
-    Json(manifest.value()).into_response()
+    Json(Manifest::value()).into_response()
 }
 
 pub(super) async fn subscribe(

@@ -109,7 +109,7 @@ impl Live {
         let told = self.lock();
         let reducer = told.follower.reducer();
         let messages = reducer.messages().filter(|message| message.role() != "activity");
-        (messages.map(|message| message.to_value()).collect(), reducer.state().clone())
+        (messages.map(Message::to_value).collect(), reducer.state().clone())
     }
 
     /// Somebody heard the end.

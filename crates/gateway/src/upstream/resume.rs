@@ -41,7 +41,7 @@ const CROWDED: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) enum FrontEndResume {
     /// It is passed on: with these bytes, which say what counts, and the right to go on with the parked run.
-    Go { claim: ParkClaim, body: Bytes, input: Value },
+    Go { claim: Box<ParkClaim>, body: Bytes, input: Value },
     /// What it answers was answered elsewhere, and the run has gone on.
     Late,
     /// Nothing is known of what it answers.
@@ -230,7 +230,8 @@ impl Gateway {
         }
         let resume = Value::Array(resume);
         if input.get("resume") == Some(&resume) {
-            return Ok(FrontEndResume::Go { claim, body: body.clone(), input: input.clone() });
+            let (claim, body, input) = (Box::new(claim), body.clone(), input.clone());
+            return Ok(FrontEndResume::Go { claim, body, input });
         }
         let replaced = |value: &Value| {
             let mut value = value.clone();
@@ -241,7 +242,7 @@ impl Gateway {
         };
         let raw: Value = serde_json::from_slice(body).unwrap_or_else(|_| input.clone());
         let body = Bytes::from(replaced(&raw).to_string());
-        Ok(FrontEndResume::Go { claim, body, input: replaced(input) })
+        Ok(FrontEndResume::Go { claim: Box::new(claim), body, input: replaced(input) })
     }
 
     /// Whether the last run of a session that waited for these interrupts has been resumed.

@@ -126,7 +126,7 @@ impl RunRequest {
             Ok(FrontEndResume::PassOn) => Ok(true),
             Ok(FrontEndResume::Late) => Ok(false),
             Ok(FrontEndResume::Go { claim, body, input }) => {
-                (self.parked, self.body, self.input) = (Some(claim), body, input);
+                (self.parked, self.body, self.input) = (Some(*claim), body, input);
                 Ok(true)
             }
             Err(NotResumed::Uncovered(interrupts)) => {
