@@ -24,8 +24,11 @@ use crate::support::{
     Gateway, Response, command, decision, exchange, payload, stderr, stdout, wait_for,
 };
 
+/// The streams of AAEP and of AEP.
+const SPOKEN: &str = "/aaep/v1/events";
+const PROGRAMS: &str = "/aep/v0.1/events";
 /// How long a stream may take to tell what it has to.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The directories that are kept, with what was noted when they were made.
 fn kept() -> Vec<(PathBuf, Value)> {
@@ -237,9 +240,8 @@ fn a_kept_directory_is_opened_verified_and_resumed_and_what_is_open_is_answered(
         let records = verify(&gateway, &folder, &noted);
         assert!(records > noted["records"].as_u64().unwrap(), "the spool was taken in");
 
-        let (aaep, aep) = ("/aaep/v1/events", "/aep/v0.1/events");
-        resume(&gateway, aaep, &noted["streams"]["aaep"], 13);
-        resume(&gateway, aep, &noted["streams"]["aep"], 13);
+        resume(&gateway, SPOKEN, &noted["streams"]["aaep"], 13);
+        resume(&gateway, PROGRAMS, &noted["streams"]["aep"], 13);
         the_snapshot_is_the_same(&gateway, &noted["attached"]);
         words_are_found(&gateway, &noted["words"]);
 
@@ -268,15 +270,15 @@ fn a_kept_directory_is_opened_verified_and_resumed_and_what_is_open_is_answered(
         assert!(allowed.body.contains(r#""allow""#), "{allowed:?}");
         let old =
             fs::read_to_string(folder.join("../../../conformance/aep/session.jsonl")).unwrap();
-        let pushed = post(&gateway, "agent.key", aep, old.lines().next().unwrap());
+        let pushed = post(&gateway, "agent.key", PROGRAMS, old.lines().next().unwrap());
         assert!(pushed.body.contains(r#""status":"duplicate""#), "{pushed:?}");
         assert!(verify(&gateway, &folder, &noted) > records);
 
         // All of it is there for the next start.
-        let before = whole(&gateway, aaep, &events(&noted["streams"]["aaep"]));
+        let before = whole(&gateway, SPOKEN, &events(&noted["streams"]["aaep"]));
         then.stop();
         let then = Then::start(&gateway, &noted);
-        assert_eq!(whole(&gateway, aaep, &before), before);
+        assert_eq!(whole(&gateway, SPOKEN, &before), before);
         let open = gateway.json(&["inbox", "--json"])["asks"].as_array().unwrap().len();
         assert_eq!(open, asks.len() - 1);
         then.stop();
@@ -352,7 +354,7 @@ fn a_kept_directory_goes_on_today() {
             assert_same(&named(&heard)[..left.len()], &left, &format!("{path} after {cursor}"));
         }
         let aaep = events(&noted["streams"]["aaep"]);
-        let today = whole(&gateway, "/aaep/v1/events", &aaep);
+        let today = whole(&gateway, SPOKEN, &aaep);
         let ids = aaep.into_iter().map(|(id, _)| id).zip(today.into_iter().map(|(id, _)| id));
         subscriptions_resume(&gateway, &noted["streams"]["subscribed"], &ids.collect());
         let hook = gateway.hooked("PreToolUse", &command("today", "git status"));
