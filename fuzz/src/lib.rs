@@ -84,7 +84,8 @@ fn check(protocol: Protocol, data: &[u8]) {
 pub fn agui_repair(data: &[u8]) {
     let repaired = |lines: &[Vec<u8>]| {
         let mut repairer = Repairer::default();
-        let mut out: Vec<_> = lines.iter().flat_map(|line| repairer.bytes(line.clone().into())).collect();
+        let mut out: Vec<_> =
+            lines.iter().flat_map(|line| repairer.bytes(line.clone().into())).collect();
         out.extend(repairer.finish());
         out.iter().map(|event| event.bytes().to_vec()).collect::<Vec<_>>()
     };

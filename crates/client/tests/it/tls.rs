@@ -33,7 +33,7 @@ async fn server(name: &str, answer: &'static str) -> (u16, String, JoinSet<()>) 
             // Who does not trust the server leaves here.
             let Ok(mut stream) = acceptor.accept(stream).await else { continue };
             let mut piece = [0; 4096];
-            stream.read(&mut piece).await.ok();
+            let _count = stream.read(&mut piece).await;
             stream.write_all(answer.as_bytes()).await.ok();
             stream.shutdown().await.ok();
         }
