@@ -1,9 +1,9 @@
 //! What can be searched: whole messages, and actions when they end. Pieces are put together first.
 //!
-//! Nobody waits for the index: records are acknowledged first, and [`Indexer`] follows. Everything here reads records, in
+//! Nobody waits for the index: records are acknowledged first, and `Indexer` follows. Everything here reads records, in
 //! their order; what is found of a session is a function of its records alone.
 //!
-//! An [`Assembler`] holds what is under way of one session, and no more than so much of it: what is too long is found by
+//! An `Assembler` holds what is under way of one session, and no more than so much of it: what is too long is found by
 //! its beginning, and of too many texts at once the rest is not found.
 
 use std::collections::HashMap;
